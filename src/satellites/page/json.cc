@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/page/json.h"
 
-#include "satellites/page/utf8.h"
+#include "report/utf8.h"
 
 #include <cmath>
 #include <cstdio>
@@ -12,7 +12,7 @@ std::string JsonString(std::string_view text)
 {
     std::string json = "\"";
     while (!text.empty()) {
-        const auto length = CharacterLength(text);
+        const auto length = FirstCharacter(text).length;
         const auto first = static_cast<unsigned char>(text[0]);
         // U+2028 and U+2029 end a line in JavaScript.
         if (length == 0 || text.substr(0, 2) == "\xE2\x80") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Information that only the manager's YAML has: why requests are held, which ones wait, the users, and the use of the
-/// link in each interval. Only the YAML that Report.cc writes is supported: one row per line, strings in double quotes.
+/// link in each interval. Only the YAML of src/report/ is supported: one row per line, strings in double quotes.
 #ifndef MSFRS_PAGE_MANAGER_REPORT_H
 #define MSFRS_PAGE_MANAGER_REPORT_H
 

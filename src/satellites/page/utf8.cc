@@ -1,41 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/page/utf8.h"
 
+#include "report/utf8.h"
+
 #include <cstdio>
 
 namespace msfrs::page {
 
-namespace {
-
-bool IsCharacter(const uint32_t code) { return code <= 0x10FFFF && !(code >= 0xD800 && code <= 0xDFFF); }
-
-} // namespace
-
-size_t CharacterLength(const std::string_view text)
-{
-    if (text.empty())
-        return 0;
-    const auto first = static_cast<unsigned char>(text[0]);
-    if (first < 0x80)
-        return 1;
-    const size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
-    if (!length || text.size() < length)
-        return 0;
-    uint32_t code = first & (0xFFu >> (length + 1));
-    for (size_t n = 1; n < length; ++n) {
-        const auto next = static_cast<unsigned char>(text[n]);
-        if ((next & 0xC0) != 0x80)
-            return 0;
-        code = code << 6 | (next & 0x3Fu);
-    }
-    constexpr uint32_t Least[] = {0, 0, 0x80, 0x800, 0x10000};
-    return code >= Least[length] && IsCharacter(code) ? length : 0;
-}
-
 bool IsUtf8(std::string_view text)
 {
     while (!text.empty()) {
-        const auto length = CharacterLength(text);
+        const auto length = FirstCharacter(text).length;
         if (!length)
             return false;
         text.remove_prefix(length);

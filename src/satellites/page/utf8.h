@@ -9,9 +9,6 @@
 
 namespace msfrs::page {
 
-/// Length in bytes of the character at the beginning: shortest form, no surrogates, up to U+10FFFF (RFC 3629).
-/// \returns 0 if it is invalid
-size_t CharacterLength(std::string_view text);
 /// Whether a whole text is UTF-8.
 bool IsUtf8(std::string_view text);
 /// A character as UTF-8; U+FFFD for an invalid one.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/page/manager_report.h"
 
+#include "support/plugins.h"
+
+#include <fstream>
 #include <gtest/gtest.h>
 
 namespace msfrs::test {
@@ -8,7 +11,7 @@ namespace {
 
 using namespace page;
 
-/// As Report.cc writes it.
+/// As src/report/ writes it, and older versions of it.
 constexpr const char *Report =
     R"(# Request scheduler (MSF-RS). Rates in bit/s, times in seconds, sizes in bytes; counts since it started.
 scheduling: true
@@ -66,6 +69,19 @@ TEST(ManagerReport, WhatReportWrites)
     ASSERT_EQ(report.users.size(), 1u);
     EXPECT_EQ(report.users[0].bytes, 123456);
     EXPECT_EQ(report.users[0].inFlight, 2);
+}
+
+TEST(ManagerReport, AGatewayWithEveryFigure)
+{
+    std::ifstream in(TreeFile("test/report/gateway.yaml"));
+    const auto report = ReadManagerReport(std::string(std::istreambuf_iterator<char>(in), {}));
+    EXPECT_EQ(report.because, std::vector<std::string>{"2 wait and the window is full"});
+    EXPECT_EQ(report.held.size(), 2u);
+    EXPECT_EQ(report.users.size(), 2u);
+    EXPECT_EQ(report.intervals.size(), 2u);
+    EXPECT_EQ(report.interval, 1);
+    ASSERT_EQ(report.quotas.size(), 1u);
+    EXPECT_EQ(report.quotas[0].most.size(), 2u);
 }
 
 TEST(ManagerReport, WorkersAreJoined)
