@@ -96,7 +96,8 @@ TEST(GatewayReport, WhatIsUnknownIsNullAndInNoMetric)
               "own: null # share of responses in it\nhistory: []\nquota: null\nquota: null\nheld: []\n");
     EXPECT_EQ(Lines(yaml, {"base:"}), "base: null # mean base RTT to servers\n");
     const auto metrics = OpenMetrics(GatewayReport(s));
-    for (const auto *const name : {"own", "link_queue", "base_round_trip", "queue_target", "quota", "party", "last_change"})
+    for (const auto *const name :
+         {"own", "link_queue", "base_round_trip", "queue_target", "quota", "party", "last_change"})
         EXPECT_EQ(metrics.find(name), metrics.npos) << name;
 }
 
