@@ -34,7 +34,7 @@ def gateway():
     (('--inside', 'in0;reboot'), "--inside: 'in0;reboot' is not an interface name: 1 to 15 of A-Z a-z 0-9 _ . -"),
     (('--inside', 'in0', '--inside', 'out0'), "--inside: 'inside' was given before (--inside); give it once"),
     (('--colour', 'red'), f"--colour: unknown option 'colour'; known: {KNOWN}"),
-    (('sideways',), "'sideways' is not a command or option; see msfrs-iptables --help"),
+    (('sideways',), "'sideways' is not a command or option; commands are check down drain print up; see msfrs-iptables --help"),
     (('down',), "'up' and 'down': give one command"),
     (('--mode', 'bridge'), "--mode: mode 'bridge' is not one of: redirect tproxy"),
     (('--quic', 'drop'), "--quic: quic 'drop' is not one of: auto reject allow"),

@@ -138,6 +138,8 @@ cmd_print() {
     done
 }
 
+commands() { declare -F | sed -n 's/^declare -f cmd_//p' | paste -sd ' '; }
+
 main() {
     local command='' config='' arg key value flags=() i
     while (( $# )); do
@@ -152,12 +154,13 @@ main() {
                 fi
                 if [[ $key == config ]]; then config=$value; else flags+=("$key" "$value"); fi ;;
             *)
-                declare -F "cmd_$arg" >/dev/null || wrong "'$arg' is not a command or option; see $PROG --help"
+                declare -F "cmd_$arg" >/dev/null ||
+                    wrong "'$arg' is not a command or option; commands are $(commands); see $PROG --help"
                 [[ -z $command ]] || wrong "'$command' and '$arg': give one command"
                 command=$arg ;;
         esac
     done
-    [[ -n $command ]] || wrong "no command given: up, down, check or print; see $PROG --help"
+    [[ -n $command ]] || wrong "no command given; commands are $(commands); see $PROG --help"
     # A broken configuration must not keep `down` and `drain` from their work.
     if [[ $command != @(down|drain) && $config != none ]]; then
         if [[ -n $config ]]; then read_config "$config"

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A mistake on the command line of the scripts ends them at once, with a sentence that names it."""
+import pathlib
+import subprocess
+
+import pytest
+
+PATCHES = pathlib.Path(__file__).resolve().parents[2] / 'squid-patches'
+
+
+@pytest.mark.parametrize('words, sentence', (
+    (('directives', 'write', '/none'), 'directives: cannot write /none/cf.data.pre: No such file or directory; '
+                                       'give src/msfrs of a Squid source tree'),
+    # Another libmsfrs does not take the place of the one that was named.
+    (('build', '6', '--msfrs', '/none', '--prefix', '/none'),
+     'build: libmsfrs is not installed in /none; run: ./configure --prefix=/none && make install'),
+))
+def test_it_is_named(words, sentence):
+    done = subprocess.run([PATCHES / words[0], *words[1:]], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr.strip()) == (1, sentence)
