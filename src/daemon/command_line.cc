@@ -5,13 +5,28 @@
 
 #include "daemon/program.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <getopt.h>
 
 namespace msfrs {
 
+namespace {
+
+std::string Known(const std::string &ask, const std::vector<std::string> &asks)
+{
+    if (std::find(asks.begin(), asks.end(), ask) != asks.end())
+        return ask;
+    std::string known;
+    for (const auto &each : asks)
+        known += (known.empty() ? "" : ", ") + each;
+    throw UsageError("--ask " + ask + ": unknown; commands are " + known);
+}
+
+} // namespace
+
 CommandLine ParseCommandLine(const int argc, char **const argv, const std::string &program,
-                             const std::vector<FurtherOption> &further)
+                             const std::vector<std::string> &asks, const std::vector<FurtherOption> &further)
 {
     enum { Check = 1, AskIt, Help, Version, Further };
     std::vector<option> known{{"check", no_argument, nullptr, Check},
@@ -28,7 +43,7 @@ CommandLine ParseCommandLine(const int argc, char **const argv, const std::strin
         if (found == Check)
             line.check = true;
         else if (found == AskIt)
-            line.ask = optarg;
+            line.ask = Known(optarg, asks);
         else if (found == Help)
             line.help = true;
         else if (found == Version)

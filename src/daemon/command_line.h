@@ -24,9 +24,10 @@ struct FurtherOption {
 };
 
 /// \param program its name, for messages
+/// \param asks the commands that --ask takes
 /// \throws UsageError, which refers to --help
 CommandLine ParseCommandLine(int argc, char **argv, const std::string &program,
-                             const std::vector<FurtherOption> &further = {});
+                             const std::vector<std::string> &asks, const std::vector<FurtherOption> &further = {});
 
 /// "PROGRAM VERSION\n", with the version of configure.ac.
 std::string VersionLine(const std::string &program);

@@ -21,7 +21,8 @@ std::string Parsed(std::vector<std::string> words)
     std::string said;
     try {
         const auto take = [&said](const char *const value) { said += std::string("plugins:") + (value ? value : "-"); };
-        const auto line = ParseCommandLine(static_cast<int>(words.size()), argv.data(), "program", {{"plugins", take}});
+        const auto line = ParseCommandLine(static_cast<int>(words.size()), argv.data(), "program", {"status", "reload"},
+                                           {{"plugins", take}});
         return said + (line.check ? " check" : "") + (line.help ? " help" : "") +
                (line.version ? " version" : "") +
                (line.ask.empty() ? "" : " ask:" + line.ask) + (line.file.empty() ? "" : " file:" + line.file);
@@ -62,6 +63,12 @@ TEST(CommandLine, AnOptionOfOneProgramHasAValueOrNot)
     EXPECT_EQ(Parsed({"--plugins", "d"}), "plugins:d");
     EXPECT_EQ(Parsed({"--plugins"}), "plugins:-");
     EXPECT_EQ(Parsed({"--plugins", "--check", "a"}), "plugins:- check file:a");
+}
+
+TEST(CommandLine, KnowsItsCommands)
+{
+    EXPECT_EQ(Parsed({"--ask", "stats", "a"}), "--ask stats: unknown; commands are status, reload");
+    EXPECT_EQ(Parsed({"--ask", "", "a"}), "--ask : unknown; commands are status, reload");
 }
 
 TEST(CommandLine, WantsOneFile)

@@ -20,18 +20,18 @@ constexpr const char *Usage =
        msfrs-edge --check FILE
        msfrs-edge --ask status|metrics|reload FILE
        msfrs-edge --plugins [DIR]
-Schedules packets that rules of iptables send to NFQUEUE, as the configuration FILE says (docs/user/edge.md).
+Schedules the packets that iptables rules send to NFQUEUE. FILE is the configuration (docs/user/edge.md).
 
-  --check         only say what is wrong with FILE, if anything
-  --ask COMMAND   what a running msfrs-edge says on its control socket: figures for people (status) or as OpenMetrics
-                  (metrics); or has it read FILE again (reload)
-  --plugins DIR   where schedulers and AQMs are, if not where they were installed; without FILE, say which there are,
-                  and their parameters with defaults, what is allowed, and units
-  --help          this text
-  --version       which version this is
+  --check         report what a start would reject in FILE, and end
+  --ask COMMAND   send a command to the running msfrs-edge: status (figures for people), metrics (the same as
+                  OpenMetrics) or reload (read FILE again)
+  --plugins DIR   load schedulers and AQMs from DIR; without FILE, list them, and the default, range and unit of each
+                  of their parameters
+  --help          print this text
+  --version       print the version
 
-"ready" is printed on standard output once packets can come, and said to systemd. SIGHUP has FILE read again, SIGTERM and
-SIGINT let go what waits, and end the program.
+Prints "ready" on standard output, and notifies systemd, once packets are scheduled. SIGHUP reloads FILE. SIGTERM and
+SIGINT release the waiting packets and end the program.
 )";
 
 struct Options : CommandLine {
@@ -43,7 +43,8 @@ Options ParseOptions(const int argc, char **const argv)
 {
     Options options;
     const auto plugins = [&options](const char *const directory) { options.plugins = directory ? directory : ""; };
-    static_cast<CommandLine &>(options) = ParseCommandLine(argc, argv, Program, {{"plugins", plugins}});
+    static_cast<CommandLine &>(options) =
+        ParseCommandLine(argc, argv, Program, {"status", "metrics", "reload"}, {{"plugins", plugins}});
     options.list = options.file.empty();
     return options;
 }

@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 {
     using namespace msfrs::share;
     return msfrs::ExitCodeOf(Program, [&] {
-        const auto options = msfrs::ParseCommandLine(argc, argv, Program);
+        const auto options = msfrs::ParseCommandLine(argc, argv, Program, {"status", "metrics"});
         if (msfrs::Answered(options, Program, Usage))
             return 0;
         return Run(options);
