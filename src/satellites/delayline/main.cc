@@ -28,18 +28,18 @@ namespace {
 
 constexpr const char *Usage =
     R"(Usage: msfrs-delayline --tun NAME[@NETNS] [--tun NAME[@NETNS]] [OPTION]... [[from:|to:]PREFIX=DELAY]...
-Delays IP packets between two TUN interfaces, or those of one interface back into it.
+Delays IP packets between two TUN interfaces. With one interface, the packets return into it.
 
-  --tun NAME[@NETNS]   interface, made if it is not there, in the network namespace file NETNS; once or twice
+  --tun NAME[@NETNS]   the interface, in the network namespace of file NETNS; created if missing; once or twice
   --table FILE         delays, one a line: [from|to] PREFIX DELAY, for example: 198.19.1.0/24 6ms
-  --limit BYTES        memory for packets under way in each direction (default 67108864; 65536 to 4294967296)
-  --user NAME          whom to run as once the interfaces are open (default nobody)
-  --help               this text
+  --limit BYTES        memory for delayed packets in each direction (default 67108864; 65536 to 4294967296)
+  --user NAME          user to run as once the interfaces are open (default nobody)
+  --help               print this text
 
 DELAY is a number with us, ms or s, at most 10s, for one direction. A packet gets the delay of the longest prefix that
-holds for its source (from), its destination (to) or either; if none does, it is passed on at once. "ready" is
-printed on standard output when the interfaces are there; they still have to be set up. SIGUSR1 prints counters on
-standard error, SIGTERM and SIGINT end the program, which prints them too.
+matches its source (from), its destination (to) or either, and without a match none. Prints "ready" on standard output
+once the interfaces exist; give them addresses and bring them up then. SIGUSR1 prints counters on standard error.
+SIGTERM and SIGINT do so as well and end the program.
 )";
 
 struct Options {
@@ -101,7 +101,8 @@ Options ParseOptions(int argc, char **argv)
     for (int i = optind; i < argc; ++i)
         AddArgument(options.table, argv[i]);
     if (!options.help && (options.tuns.empty() || options.tuns.size() > 2))
-        throw UsageError("--tun must be given once or twice, not " + std::to_string(options.tuns.size()) + " times");
+        throw UsageError("--tun NAME must be given once or twice, not " + std::to_string(options.tuns.size()) +
+                         " times; see msfrs-delayline --help");
     return options;
 }
 

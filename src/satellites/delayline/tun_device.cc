@@ -14,11 +14,11 @@ namespace msfrs::delayline {
 
 namespace {
 
-Descriptor OpenFile(const std::string &path, int flags)
+Descriptor OpenFile(const std::string &path, int flags, const char *const what = "")
 {
     Descriptor file(open(path.c_str(), flags | O_CLOEXEC));
     if (file.get() < 0)
-        Fail(path);
+        Fail(what + path);
     return file;
 }
 
@@ -27,7 +27,7 @@ class Visit {
 public:
     explicit Visit(const std::string &path): home_(OpenFile("/proc/self/ns/net", O_RDONLY))
     {
-        const Descriptor there = OpenFile(path, O_RDONLY);
+        const Descriptor there = OpenFile(path, O_RDONLY, "network namespace ");
         if (setns(there.get(), CLONE_NEWNET) < 0)
             Fail("cannot join the network namespace " + path);
     }

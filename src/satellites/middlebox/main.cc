@@ -28,15 +28,15 @@ namespace {
 constexpr const char *Usage =
     R"(Usage: msfrs-middlebox [--plugins DIR] EDGE FUNCTIONS
        msfrs-middlebox --calibrate
-Schedules packets that rules of iptables send to NFQUEUE, as EDGE, a configuration of msfrs-edge, says, and has those of
-some classes processed by the functions that the file FUNCTIONS names (docs/design/middlebox.md).
+Schedules the packets that iptables rules send to NFQUEUE, and processes those of some classes by middlebox functions.
+EDGE is a configuration of msfrs-edge, FUNCTIONS names the functions (docs/design/middlebox.md).
 
-  --calibrate     measure how long middlebox functions take here, and print it as fields of the file FUNCTIONS
-  --plugins DIR   where schedulers and AQMs are, if not where they were installed
-  --help          this text
+  --calibrate     measure the processor time of the functions, and print it as fields of FUNCTIONS
+  --plugins DIR   load schedulers and AQMs from DIR
+  --help          print this text
 
-"ready" is printed on standard output once packets can come. SIGTERM and SIGINT let go what waits, have the figures
-printed, and end the program.
+Prints "ready" on standard output once packets are scheduled. SIGTERM and SIGINT release the waiting packets, print the
+figures and end the program.
 )";
 
 struct Options {

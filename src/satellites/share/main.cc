@@ -17,16 +17,16 @@ constexpr const char *Usage =
     R"(Usage: msfrs-share FILE
        msfrs-share --check FILE
        msfrs-share --ask status|metrics FILE
-Tells the gateways of one link of each other by way of Valkey or Redis, as the configuration FILE says
-(docs/design/sharing.md).
+Divides one access link among several gateways, which exchange their state through Valkey or Redis. FILE is the
+configuration (docs/design/sharing.md).
 
-  --check         only say what is wrong with FILE, if anything, and with the files that it names
-  --ask COMMAND   what a running msfrs-share says on its control socket: figures for people (status) or as OpenMetrics
-                  (metrics)
-  --help          this text
-  --version       which version this is
+  --check         report what a start would reject in FILE and in the files that it names, and end
+  --ask COMMAND   send a command to the running msfrs-share: status (figures for people) or metrics (the same as
+                  OpenMetrics)
+  --help          print this text
+  --version       print the version
 
-"ready" is printed on standard output once it runs, and said to systemd, whether or not the store answers. SIGTERM and
+Prints "ready" on standard output, and notifies systemd, once it runs, whether or not the store answers. SIGTERM and
 SIGINT end the program.
 )";
 
