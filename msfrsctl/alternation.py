@@ -128,8 +128,8 @@ def _sample(site, ping):
     reports = site.manager.reports()
     classes = {}
     for row in (row for report in reports for row in report['classes']):
-        had = classes.get(row['name'], (0, 0))
-        classes[row['name']] = had[0] + row['bytes'], had[1] + row.get('unfinished', 0)
+        has = row['bytes'], row['requests'] + row['exchanges'], row['queued'] + row['paused'] + row['in_flight']
+        classes[row['name']] = tuple(map(sum, zip(has, classes.get(row['name'], (0, 0, 0)))))
     link, at = reports[0]['link'], site.system.monotonic()
     received = link['metered'] and site.system.read(f'/sys/class/net/{link["interface"]}/statistics/rx_bytes')
     # Without the interface's counter, as msfrs itself counts then.

@@ -17,8 +17,10 @@ FEWEST = 6
 CHANCE = 0.05
 #: Bytes of a small object: one quantum, so it is never paused.
 SMALL = 16384
-#: Small objects without which a slice says nothing about their times.
+#: Small objects, or exchanges, without which a slice says nothing about their times.
 ENOUGH = 5
+#: Values that differ by less than this part are alike: nobody would notice.
+ALIKE = 0.02
 #: A second counts as busy from this part of the rate on; scheduling acts on a busy link alone.
 BUSY = 0.8
 #: Part of the time for which the link must be busy; with less, both halves are alike for nearly all requests.
@@ -26,8 +28,8 @@ LOAD = 0.1
 
 
 class Sample(namedtuple('Sample', 'at received classes queue rtt')):
-    """at: s of a clock; received: bytes that the link has carried so far; classes: {name: (bytes, byte seconds from
-    request to arrival) so far}; queue: s at the provider, None: unknown; rtt: s of a ping, None: lost or not sent."""
+    """at: s of a clock; received: bytes that the link has carried so far; classes: {name: (bytes and exchanges begun so
+    far, exchanges open now)}; queue: s at the provider, None: unknown; rtt: s of a ping, None: lost or not sent."""
     __slots__ = ()
 
 
@@ -72,17 +74,20 @@ class Half:
 
 class Share:
     """What some classes had: requests; bytes and rate (bit/s), headers of packets left out; small, small_p50 and
-    small_p95: number and times (s) of small objects; byte: mean time from a byte's request to its arrival (s)."""
+    small_p95: number and times (s) of small objects; exchange: mean time of an exchange (s), by Little's law the mean
+    number that are open, divided by how many begin in a second. It needs no log, so tunnels count."""
 
     def __init__(self, steps, logged, names, took):
-        before_after = [(before.classes[name], after.classes[name]) for before, after in steps for name in names
-                        if name in before.classes and name in after.classes]
+        before_after = [(before.classes[name], after.classes[name], after.at - before.at) for before, after in steps
+                        for name in names if name in before.classes and name in after.classes]
         rows = [of[name] for of in logged for name in names if name in of]
         self.requests = sum(row.requests for row in rows)
         # Counters restart with Squid; a step back says nothing.
-        self.bytes = sum(max(after[0] - before[0], 0) for before, after in before_after)
+        self.bytes, begun = (sum(max(after[count] - before[count], 0) for before, after, _ in before_after)
+                             for count in (0, 1))
+        open_ = sum(before[2] * seconds for before, _, seconds in before_after)
         self.rate = _per(self.bytes * 8, took)
-        self.byte = _per(sum(max(after[1] - before[1], 0) for before, after in before_after), self.bytes)
+        self.exchange = open_ / begun if begun >= ENOUGH else None
         times = sorted(time for row in rows for time in row.times)
         self.small = len(times)
         self.small_p50, self.small_p95 = (quantile(times, share) if len(times) >= ENOUGH else None
@@ -96,7 +101,7 @@ MEASURES = (('used', 'link used', False, lambda half: half.used),
             ('rtt_p95', 'ping, p95', True, lambda half: half.rtt_p95),
             ('small_p50', 'small objects, median time', True, lambda half: half.all.small_p50),
             ('small_p95', 'small objects, p95', True, lambda half: half.all.small_p95),
-            ('byte', 'a byte from request to arrival, mean', True, lambda half: half.all.byte))
+            ('exchange', 'an exchange, mean time', True, lambda half: half.all.exchange))
 
 
 def is_small(record):
@@ -126,9 +131,9 @@ def order(pairs, seed):
 
 
 def compare(slices, records, rate, pinged):
-    """{off, on: of a Half; measures: {key: both values and a verdict}; classes: {name: verdict of `byte`}; busy: part
-    of the time; why_not: sentence if nothing is judged, or None}. slices: in pairs, by time; records: of access.log, in
-    any order; rate: of the link, bit/s."""
+    """{off, on: of a Half; measures: {key: both values and a verdict}; classes: {name: verdict of `exchange`};
+    busy: part of the time; why_not: sentence if nothing is judged, or None}. slices: in pairs, by time; records: of
+    access.log, in any order; rate: of the link, bit/s."""
     parts = list(zip(slices, by_slice(slices, records)))
     off, on = (Half(*zip(*(part for part in parts if part[0].on == wanted)), rate, pinged) for wanted in (False, True))
     pairs = [tuple(Half([part], [logged], rate, pinged) for part, logged in sorted(two, key=lambda part: part[0].on))
@@ -137,24 +142,24 @@ def compare(slices, records, rate, pinged):
     why_not = None if busy >= LOAD else \
         f'the link was at {BUSY:.0%} of its rate or more for {busy:.0%} of the time, and {LOAD:.0%} are needed: ' \
         f'scheduling changes nothing on a link that is not full. Run this in the busy hour'
-    bytes_of = {name: [tuple(half.classes[name].byte if name in half.classes else None for half in pair)
+    times_of = {name: [tuple(half.classes[name].exchange if name in half.classes else None for half in pair)
                        for pair in pairs] for name in on.classes}
     return {'off': off.data(), 'on': on.data(), 'busy': busy, 'why_not': why_not,
-            'classes': {name: judge(values, True) for name, values in bytes_of.items()},
+            'classes': {name: judge(values, True) for name, values in times_of.items()},
             'measures': {key: {'off': read(off), 'on': read(on)} | judge([(read(a), read(b)) for a, b in pairs], less)
                          for key, _, less, read in MEASURES}}
 
 
 def judge(pairs, less_is_better):
     """{better, of, so} of [(off, on)] values, None: unknown. better: pairs in which `on` was better; of: pairs in which
-    both are known; so: better, worse, no difference, or not judged and why. Equal pairs say nothing."""
+    both are known; so: better, worse, no difference, or not judged and why. Pairs that are ALIKE say nothing."""
     known = [(off, on) for off, on in pairs if off is not None and on is not None]
-    better = sum((on < off) if less_is_better else (on > off) for off, on in known)
-    differ = sum(on != off for off, on in known)
+    differ = [(off, on) for off, on in known if not math.isclose(off, on, rel_tol=ALIKE)]
+    better = sum((on < off) if less_is_better else (on > off) for off, on in differ)
     if len(known) < FEWEST:
         so = f'not judged: {len(known)} of {len(pairs)} pairs have enough samples, {FEWEST} are needed'
-    elif sign_test(better, differ) < CHANCE:
-        so = 'better' if better * 2 > differ else 'worse'
+    elif sign_test(better, len(differ)) < CHANCE:
+        so = 'better' if better * 2 > len(differ) else 'worse'
     else:
         so = 'no difference'
     return {'better': better, 'of': len(known), 'so': so}

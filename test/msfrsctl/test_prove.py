@@ -52,7 +52,9 @@ class Line:
         report = BUSY
         for old, new in (('rate: 2000000', f'rate: {MOST if self.off else RATE}'), ('quantum: 0', 'quantum: 16384'),
                          ('queue: null', f'queue: {0.4 if self.off else 0.03}'),
-                         ('bytes: 0\n    excess', f'bytes: {had}\n    unfinished: {2 * had}\n    excess')):
+                         ('in_flight: 1', f'in_flight: {9 if self.off else 1}'),
+                         ('requests: 2', f'requests: {round(2 * (self.machine.time - 1_800_000_000))}'),
+                         ('    bytes: 0', f'    bytes: {had}')):
             report = report.replace(old, new, 1)
         return report
 
@@ -88,12 +90,12 @@ def test_off_and_on_by_turns(line):
     assert {'link used 95.0% 95.0% 0 of 10 no difference', 'queue at the provider, median 400 ms 30 ms 10 of 10 better',
             'ping, median 412 ms 38 ms 10 of 10 better', 'pings lost: 0.0% off, 0.0% on',
             'small objects, p95 900 ms 100 ms 10 of 10 better',
-            'gold off 400 430.3 MB 19 Mbit/s 400 900 ms 900 ms 2.0 s',
-            'gold on 400 430.3 MB 19 Mbit/s 400 100 ms 100 ms 2.0 s 0 of 10 no difference',
+            'gold off 400 430.3 MB 19 Mbit/s 400 900 ms 900 ms 5.0 s',
+            'gold on 400 430.3 MB 19 Mbit/s 400 100 ms 100 ms 1.0 s 10 of 10 better',
             'silver on 0 0 B 0 bit/s 0 - - - - not judged'} < set(rows)
     assert ' '.join(rows).endswith(
         'With scheduling better: queue at the provider, median; ping, median; ping, p95; small objects, median time; '
-        'small objects, p95.')
+        'small objects, p95; an exchange, mean time.')
     assert line.own.read_text() == line.before and not line.off
     assert all(len(row) <= 120 for row in said.splitlines())
 
@@ -104,7 +106,7 @@ def test_as_json(line):
     assert data['measures']['queue'] == {'off': 0.4, 'on': 0.03, 'better': 6, 'of': 6, 'so': 'better'}
     assert data['measures']['rtt']['so'].startswith('not judged: 0 of 6 pairs have enough samples')
     assert data['off']['classes']['gold']['small'] == data['on']['classes']['gold']['small'] == 6 * 40
-    assert 0.94 < data['on']['used'] < 0.96 and data['on']['classes']['gold']['byte'] == pytest.approx(2, rel=0.01)
+    assert 0.94 < data['on']['used'] < 0.96 and data['on']['classes']['gold']['exchange'] == pytest.approx(1, rel=0.1)
     assert data['on']['all']['small_p50'] == 0.1 and data['off']['all']['small_p50'] == 0.9
 
 
@@ -273,16 +275,18 @@ def test_the_sign_test():
 @pytest.mark.parametrize('pairs, less, so', [
     ([(5, 1)] * 6, True, 'better'), ([(5, 1)] * 6, False, 'worse'), ([(5, 1)] * 5 + [(1, 5)], True, 'no difference'),
     ([(5, 1)] * 5 + [(None, 1)], True, 'not judged: 5 of 6 pairs have enough samples, 6 are needed'),
-    ([(5, 5)] * 10, True, 'no difference'), ([(5, 1)] * 9 + [(1, 5)], True, 'better')])
+    ([(5, 5)] * 10, True, 'no difference'), ([(1.0, 0.99)] * 10, False, 'no difference'),
+    ([(5, 1)] * 9 + [(1, 5)], True, 'better')])
 def test_a_verdict(pairs, less, so):
     assert comparison.judge(pairs, less)['so'] == so
 
 
 def test_counters_that_begin_again_say_nothing():
     """Squid was restarted within a slice."""
-    samples = [Sample(at, 1000 * at, {'a': (had, 2 * had)}, None, None) for at, had in ((0, 500), (1, 700), (2, 100))]
+    samples = [Sample(at, 1000 * at, {'a': (had, had // 10, 4)}, None, None)
+               for at, had in ((0, 500), (1, 700), (2, 100))]
     half = comparison.Half([Slice(True, 0, 2, samples)], [], RATE, False)
-    assert half.all.bytes == 200 and half.all.byte == 2 and half.queue is None and half.lost is None
+    assert half.all.bytes == 200 and half.all.exchange == 2 * 4 / 20 and half.queue is None and half.lost is None
 
 
 @pytest.mark.parametrize('fields, small', [
