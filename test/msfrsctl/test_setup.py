@@ -1,60 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl setup: its questions, the files that it writes, and that everything can be undone."""
-import json
-
+"""msfrsctl setup: the files that it writes, what it starts, and that everything can be undone."""
 import pytest
 
 from conftest import BUSY
-
-from msfrsctl import answers, interview
-from msfrsctl.errors import CtlError
+from fresh_machine import (EDGE, EDGE_SCRIPT, EDGE_STOP, FLAGS, FORWARDING, IPTABLES, JOURNAL, LISTENING,
+                           PAGE, PAGE_CONF, PARTY, PROGRAM, RULES, SCRIPT, SEGMENT, SWITCHES, WORKER, fresh,
+                           state)
 from msfrsctl.squidconf import SquidConf
 from msfrsctl.start import DROP_IN
 from msfrsctl.system import Done
-
-PAGE_CONF = '/etc/msfrs/page.conf'
-IPTABLES, JOURNAL, EDGE = '/etc/msfrs/iptables.conf', '/var/lib/msfrs/setup.json', '/etc/msfrs/edge.conf'
-SCRIPT = '/opt/msfrs/share/msfrs/iptables/msfrs-iptables'
-PROGRAM, EDGE_SCRIPT = '/opt/msfrs/sbin/msfrs-edge', '/opt/msfrs/share/msfrs/iptables/msfrs-edge-iptables'
-RULES, SEGMENT = '/etc/msfrs/edge-iptables.conf', 'squid-msfrs_ledger.shm'
-WORKER = 'parties:\n  - {slot: 0, kind: worker, live: true}\n'
-PARTY = WORKER + '  - {slot: 1, kind: edge, live: true}\n'
-ADDRESSES = [{'ifname': 'lo', 'flags': ['LOOPBACK'], 'addr_info': [{'local': '127.0.0.1', 'prefixlen': 8}]},
-             {'ifname': 'eth1', 'addr_info': [{'local': '192.0.2.2', 'prefixlen': 24, 'scope': 'global'}]},
-             {'ifname': 'eth0', 'addr_info': [{'local': '10.20.0.1', 'prefixlen': 16, 'scope': 'global'},
-                                              {'local': '2001:db8::1', 'prefixlen': 64, 'scope': 'global'},
-                                              {'local': 'fe80::1', 'prefixlen': 64, 'scope': 'link'}]}]
-FORWARDING, SWITCHES = '/etc/sysctl.d/60-msfrs.conf', ('net/ipv4/ip_forward', 'net/ipv6/conf/all/forwarding')
-PAGE = 'http://example.com/'
-LISTENING = ''.join(f'LISTEN 0 256 {address}:{port} *:*\n' for address, port in
-                    (('*', 3128), ('0.0.0.0', 3129), ('[::]', 3130)))
-EDGE_STOP = ('start-stop-daemon --stop --oknodo --retry 5 --remove-pidfile --pidfile /run/msfrs-edge.pid --exec '
-             f'{PROGRAM}')
-FLAGS = ('setup', '--yes', '--rate', '20Mbit', '--class', 'gold=4=10.20.1.0/24', '--class', 'bronze=1')
-
-
-@pytest.fixture
-def fresh(gateway):
-    """A machine with two interfaces, a Squid that is not running and accepts everything, and no squid.conf."""
-    gateway.conf.unlink()
-    gateway.own = gateway.root / 'msfrsctl.conf'
-    k = f'{gateway.squid} -f {gateway.conf}'
-    gateway.machine.programs.update({
-        'ip -j -4 route show default': json.dumps([{'dev': 'eth1'}]), 'ip -j addr show up': json.dumps(ADDRESSES),
-        'openssl req': '-----BEGIN PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\n', k: '', f'{k} -k check': Done(1),
-        SCRIPT: 'msfrs-iptables: up\n', 'chgrp': '', 'sysctl': '', 'ss -Hltn': LISTENING, EDGE_SCRIPT: '',
-        'start-stop-daemon': '', f'{PROGRAM} --ask status': 'up'})
-    gateway.machine.pages['msfrs'] = BUSY + PARTY
-    gateway.machine.proxied[PAGE] = 200, {}, 'a page'
-    gateway.machine.users['proxy'] = (13, {13})
-    gateway.machine.files.update({'/opt/msfrs/share/msfrs': '', SCRIPT: '', EDGE_SCRIPT: '', PROGRAM: ''})
-    gateway.machine.files.update({f'/proc/sys/{name}': '1\n' for name in SWITCHES})
-    return gateway
-
-
-def state(gateway):
-    """All files, including those of the machine."""
-    return {**gateway.machine.files, **{path.name: path.read_text() for path in gateway.root.iterdir()}}
 
 
 def test_from_nothing_and_back(fresh):
@@ -227,120 +181,6 @@ def test_a_machine_that_forwards_is_left_alone(fresh):
     assert FORWARDING not in fresh.machine.files and not any(ran.startswith('sysctl') for ran in fresh.machine.ran)
 
 
-def test_asked_what_cannot_be_seen(fresh):
-    fresh.machine.files[IPTABLES] = '# mine\n'
-    fresh.machine.answers = ['', '', '10.20.0.0/16', '2.5 MB/s', '', 'yes']
-    assert fresh.run('setup')[0] == 0
-    assert fresh.machine.questions[-1] == f'May setup replace {IPTABLES}? (yes or no)'
-    said = fresh.own.read_text()
-    assert 'interface=eth1' in said and 'rate=20Mbit' in said and 'msfrs_class users weight=1 default' in said
-    assert 'ipv6 = no' in fresh.machine.files[IPTABLES]
-    assert fresh.machine.said == ['understood: 20Mbit'], 'each answer that is written otherwise'
-
-
-def test_five_questions_with_defaults(fresh):
-    fresh.machine.answers = ['', '', '', '20M', '']
-    assert fresh.run('setup')[0] == 0
-    assert len(fresh.machine.questions) == 5 and fresh.machine.answers == []
-
-
-@pytest.mark.parametrize('weights, written', [('', (4, 2, 1)), ('5:3:1', (5, 3, 1)), ('5, 3 0.5', (5, 3, 0.5))])
-def test_classes_in_words(fresh, weights, written):
-    """Names in order of importance; the last has everybody else."""
-    fresh.machine.answers = ['', '', '', '20M', 'teachers, students guests', weights, '10.20.1.0/24 10.20.7.9',
-                             '10.20.2.0/23, 2001:db8::/65']
-    assert fresh.run('setup')[0] == 0
-    assert fresh.machine.questions[-4:] == [
-        interview.CLASSES_ASKED, 'Weights of teachers students guests, for each user', 'Networks of teachers',
-        'Networks of students']
-    said = fresh.own.read_text()
-    for name, weight, default in zip(('teachers', 'students', 'guests'), written, ('', '', ' default')):
-        assert f'msfrs_class {name} weight={weight}{default}\n' in said
-    assert 'acl msfrs_class_teachers src 10.20.1.0/24 10.20.7.9/32\n' in said
-    assert 'acl msfrs_class_students src 10.20.2.0/23 2001:db8::/65\n' in said
-
-
-def test_classes_are_checked_one_by_one(fresh):
-    fresh.machine.answers = ['', '', '', '20M', 'the teachers!', 'a b a', 'a b', '4', '4:x', '4:2', '', '10.20.0.0']
-    assert fresh.run('setup')[0] == 0
-    assert [said.partition(':')[0] for said in fresh.machine.said[1:]] == [
-        "class name 'teachers!' must be of letters, digits and ._-, at most 32. Once more",
-        "class 'a' is named twice", '1 weights for 2 classes',
-        "weight 'x' must be a number from 0.001 to 10000. Once more",
-        "class 'a' needs the networks of its users, such as 10.20.1.0/24", 'b']
-
-
-@pytest.mark.parametrize('words, sentence', [
-    (('--class', 'a=2=10.30.0.0/16'), "network 10.30.0.0/16 of class 'a' is not in the users' networks (10.20.0.0/16"),
-    (('--class', 'a=2=10.20.1.7'), "network 10.20.1.7/32 belongs to class 'gold' already, which comes first"),
-    (('--class', 'a=2=10.20.1.0/24'), 'give the class of the smaller network first')])
-def test_a_class_that_nobody_could_be_in(fresh, capsys, words, sentence):
-    assert fresh.run(*FLAGS, *words)[0] == 2
-    assert sentence in capsys.readouterr().err
-    assert fresh.run(*FLAGS, '--class', 'a=2=10.20.0.0/16')[0] == 0, 'the larger one, afterwards'
-
-
-def line(rates, begins=100.0):
-    """Samples of a download with these rates, Mbit/s, in successive seconds after slow start."""
-    samples, at, came = [], begins, 0
-    for rate in (1, 2, 3, *rates):
-        for _ in range(4):
-            samples.append((at, came))
-            at, came = at + 0.25, came + int(rate * 1e6 / 8 / 4)
-    return [*samples, (at, came)]
-
-
-def measures(fresh, answer):
-    fresh.machine.files['/sys/class/net/eth1/statistics/rx_bytes'] = '5\n'
-    fresh.machine.downloads.append(answer)
-
-
-FILE = 'http://fast.test/100MB.bin'
-
-
-def test_a_measured_rate_is_proposed(fresh):
-    measures(fresh, line([20.1] * 7))
-    fresh.machine.answers = ['', '', '', FILE, '', '']
-    assert fresh.run('setup')[0] == 0
-    assert fresh.machine.downloaded == [(FILE, 'eth1')]
-    assert 'measured 20.1 Mbit/s (16.8 MB in 7 s, 4 connections); proposed: rate 19100kbit' in fresh.machine.said
-    assert 'rate=19100kbit' in fresh.own.read_text()
-
-
-def test_a_measured_rate_is_taken_unasked(fresh):
-    measures(fresh, line([20] * 7))
-    assert fresh.run('setup', '--yes', '--measure', FILE)[0] == 0
-    assert 'rate=19Mbit' in fresh.own.read_text()
-
-
-def test_a_rate_that_varies_is_found(fresh):
-    measures(fresh, line([20, 4, 12, 30, 8, 20, 20]))
-    assert fresh.run('setup', '--yes', '--measure', FILE)[0] == 0
-    assert 'rate=auto min=1Mbit max=60Mbit' in fresh.own.read_text()
-
-
-@pytest.mark.parametrize('answer, sentence', [
-    (CtlError(f'{FILE}: status 404', 4), 'status 404'), (line([900]), 'the link has more than 1.6 Gbit/s'),
-    (line([0] * 7), '0 bytes came in 7 s: the server sends nothing')])
-def test_a_rate_that_cannot_be_measured(fresh, capsys, answer, sentence):
-    measures(fresh, answer)
-    assert fresh.run('setup', '--yes', '--measure', FILE)[0] == 4
-    assert sentence in capsys.readouterr().err
-    measures(fresh, answer)
-    fresh.machine.answers = ['', '', '', '20M', '']
-    assert fresh.run('setup', '--measure', FILE)[0] == 0, 'then the administrator knows it'
-    assert any(sentence in said for said in fresh.machine.said)
-
-
-@pytest.mark.parametrize('words, sentence', [
-    (('--measure', FILE, '--rate', '5Mbit'), 'leave one of them out'),
-    (('--measure', 'fast.test/x'), 'by http or https'), (('--measure', 'http://a:b@fast.test/x'), 'by http or https'),
-    (('--measure', FILE), "interface 'eth1' is not there")])
-def test_what_cannot_be_measured_with(fresh, capsys, words, sentence):
-    assert fresh.run('setup', '--yes', *words)[0] == 2
-    assert sentence in capsys.readouterr().err and fresh.machine.downloaded == []
-
-
 def test_the_end_says_what_to_do_next(fresh):
     said = fresh.run(*FLAGS)[1].partition('\nSet up in ')[2].splitlines()
     assert len(said) == 8 and said[1].startswith('  link     20 Mbit/s at eth1; msfrs-edge holds what bypasses Squid')
@@ -354,52 +194,6 @@ def test_the_page_of_an_administrator_is_kept(fresh):
     fresh.machine.programs['systemctl'] = ''
     assert '  open     http://10.20.0.1:3880/\n' in fresh.run(*FLAGS)[1]
     assert fresh.machine.files[PAGE_CONF] == 'listen 10.20.0.1:3880\n'
-
-
-def test_the_answers_as_a_file(fresh):
-    """With which everything is set up alike."""
-    code, said = fresh.run(*FLAGS, '--print', 'answers')
-    assert code == 0 and 'outside = eth1\n' in said and 'class = gold=4=10.20.1.0/24\n' in said
-    (fresh.root / 'answers').write_text(said)
-    files = fresh.data(*FLAGS, '--print')['would_write']
-    assert fresh.data('setup', '--yes', '--answers', str(fresh.root / 'answers'), '--print')['would_write'] == files
-    assert not fresh.own.exists()
-
-
-def test_a_wrong_answer_is_asked_again_at_once(fresh):
-    """With the reason; earlier answers are kept."""
-    fresh.machine.answers = ['eth/1', 'eth7', 'eth1', 'eth1', 'eth0', '10.20.0.0/33', '10.20.0.0/16', '5MB', '5 Mbit/s',
-                             'gold rest', '', '10.20.1.0/33', '10.20.1.0/24']
-    assert fresh.run('setup')[0] == 0
-    assert [said.partition(' ')[0] for said in fresh.machine.said] == ['interface', 'interface', 'eth1', 'network',
-                                                                      'rate', 'understood:', 'network', 'rest:']
-    assert fresh.machine.said[1] == "interface 'eth7' is not up here; there are: lo eth1 eth0. Once more:"
-    assert 'write 40Mbit if you mean megabytes' in fresh.machine.said[4]
-    said = fresh.own.read_text()
-    assert 'rate=5Mbit interface=eth1' in said and said.count('msfrs_class gold') == 1
-
-
-def test_auto_asks_between_what(fresh):
-    fresh.machine.files['/sys/class/net/eth1/speed'] = '1000\n'
-    fresh.machine.answers = ['', '', '', 'Auto', '2m', '1m', '', '']
-    assert fresh.run('setup')[0] == 0
-    assert fresh.machine.said == ['understood: auto', 'understood: 2Mbit', 'min 2Mbit is above max 1Mbit. Once more:']
-    assert 'msfrs_link rate=auto min=2Mbit max=1Gbit interface=eth1' in fresh.own.read_text()
-
-
-def test_what_was_given_is_checked_before_anything_is_asked(fresh):
-    assert fresh.run('setup', '--uplink', '5MB')[0] == 2
-    assert fresh.machine.questions == []
-
-
-def test_answers_outlive_a_failure(fresh, capsys):
-    fresh.machine.answers = ['', '', '10.20.0.0/16', '10 Mbps', 'gold rest', '', '10.20.1.0/24']
-    fresh.machine.programs[f'{SCRIPT} up'] = Done(3, '', 'no interface')
-    assert fresh.run('setup')[0] == 4
-    again = capsys.readouterr().err.rpartition('the same answers again: msfrsctl ')[2].split()
-    del fresh.machine.programs[f'{SCRIPT} up']
-    assert fresh.run(*again)[0] == 0 and len(fresh.machine.questions) == 7
-    assert 'rate=10Mbit' in fresh.own.read_text()
 
 
 def starts(fresh):
@@ -454,15 +248,6 @@ def test_the_page_may_be_another_or_none(fresh):
     assert fresh.run(*FLAGS, '--probe', 'http://intra.test:81/x')[0] == 0
     assert fresh.run(*FLAGS, '--probe', 'no')[0] == 0
     assert fresh.machine.ran.count('GET http://intra.test:81/x') == 2
-
-
-def test_an_answer_file(fresh):
-    file = fresh.root / 'answers'
-    file.write_text('# a school\nrate = auto\nmin = 2Mbit\nmax = 50Mbit\nuplink = 2Mbit\n'
-                    'class = gold=4=10.20.1.0/24\nclass = bronze=1\nquic = allow\n')
-    assert fresh.run('setup', '--yes', '--answers', str(file))[0] == 0
-    assert 'msfrs_link rate=auto min=2Mbit max=50Mbit interface=eth1' in fresh.own.read_text()
-    assert 'link rate=2Mbit' in fresh.machine.files[EDGE] and 'quic = allow' in fresh.machine.files[IPTABLES]
 
 
 def test_what_squid_refuses_is_taken_back(fresh, capsys):
@@ -605,26 +390,3 @@ def test_msfrs_lines_of_others(fresh, capsys):
     fresh.conf.write_text('msfrs on\n')
     assert fresh.run(*FLAGS)[0] == 3
     assert 'squid.conf:1 has msfrs: remove the msfrs lines' in capsys.readouterr().err
-
-
-@pytest.mark.parametrize('words, sentence', [
-    (('--rate', 'fast'), "rate 'fast' must be"), (('--rate', 'auto'), 'needs min and max'),
-    (('--outside', 'eth0'), 'both outside and inside'), (('--inside', 'a/b'), "interface 'a/b'"),
-    (('--users', '10.0.0.0/33'), "network '10.0.0.0/33'"), (('--class', 'x=0'), "class 'x=0' must be"),
-    (('--class', 'silver=2'), 'another class is the default'), (('--mode', 'x'), 'redirect or tproxy'),
-    (('--class', 'gold=2=10.0.0.0/8'), 'a name of its own'), (('--users', '10.0.0.0/8\nhttp_access'), 'network'),
-    (('--class', 'a\nb=1'), 'must be'), (('--uplink', 'x'), 'uplink'),
-    (('--edge', 'downlink'), 'must be yes or no'), (('--edge', 'yes', '--uplink', '2Mbit'), 'leave uplink out, or'),
-    (('--min', '1Mbit'), 'min is for rate auto alone'), (('--probe', 'https://a.test/'), 'by http, or no'),
-    (('--rate', 'auto', '--min', '3Mbit', '--max', '2Mbit'), 'min 3Mbit is above max 2Mbit')])
-def test_wrong_answers(fresh, capsys, words, sentence):
-    before = state(fresh)
-    assert fresh.run(*FLAGS, *words)[0] == 2
-    assert sentence in capsys.readouterr().err
-    assert state(fresh) == before
-
-
-def test_answer_files_are_checked():
-    with pytest.raises(CtlError, match="a:2: 'colour = red' must be NAME = VALUE"):
-        answers.read_file('a', 'rate = 1Mbit\ncolour = red\n')
-    assert answers.read_file('a', 'class = x=1 # default\n')['class'] == ['x=1']
