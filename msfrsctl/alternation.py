@@ -128,12 +128,11 @@ def _sample(site, ping):
     reports = site.manager.reports()
     classes = {}
     for row in (row for report in reports for row in report['classes']):
-        has = row['bytes'], row['requests'] + row['exchanges'], row['queued'] + row['paused'] + row['in_flight']
-        classes[row['name']] = tuple(map(sum, zip(has, classes.get(row['name'], (0, 0, 0)))))
+        classes[row['name']] = classes.get(row['name'], 0) + row['bytes']
     link, at = reports[0]['link'], site.system.monotonic()
     received = link['metered'] and site.system.read(f'/sys/class/net/{link["interface"]}/statistics/rx_bytes')
     # Without the interface's counter, as msfrs itself counts then.
-    received = int(received) if received else sum(had[0] for had in classes.values()) * (1 + link['overhead'])
+    received = int(received) if received else sum(classes.values()) * (1 + link['overhead'])
     return Sample(at, received, classes, reports[0]['window']['queue'], round_trip(site, ping) if ping else None)
 
 

@@ -17,7 +17,7 @@ FEWEST = 6
 CHANCE = 0.05
 #: Bytes of a small object: one quantum, so it is never paused.
 SMALL = 16384
-#: Small objects, or exchanges, without which a slice says nothing about their times.
+#: Objects without which a slice says nothing about their times.
 ENOUGH = 5
 #: Values that differ by less than this part are alike: nobody would notice.
 ALIKE = 0.02
@@ -28,8 +28,8 @@ LOAD = 0.1
 
 
 class Sample(namedtuple('Sample', 'at received classes queue rtt')):
-    """at: s of a clock; received: bytes that the link has carried so far; classes: {name: (bytes and exchanges begun so
-    far, exchanges open now)}; queue: s at the provider, None: unknown; rtt: s of a ping, None: lost or not sent."""
+    """at: s of a clock; received: bytes that the link has carried so far; classes: {name: bytes so far}; queue: s at
+    the provider, None: unknown; rtt: s of a ping, None: lost or not sent."""
     __slots__ = ()
 
 
@@ -40,8 +40,9 @@ class Slice(namedtuple('Slice', 'on begin end samples')):
 
 @dataclass
 class Logged:
-    """Records of access.log of a class in a slice: their number, and the times of small objects, s."""
+    """Records of access.log of a class in a slice: their number, the times of small objects, and of all (s)."""
     requests: int = 0
+    small: list[float] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
 
 
@@ -74,24 +75,23 @@ class Half:
 
 class Share:
     """What some classes had: requests; bytes and rate (bit/s), headers of packets left out; small, small_p50 and
-    small_p95: number and times (s) of small objects; exchange: mean time of an exchange (s), by Little's law the mean
-    number that are open, divided by how many begin in a second. It needs no log, so tunnels count."""
+    small_p95: number and times (s) of small objects; mean: time of an object (s). Tunnels have none of these times: the
+    end of a response in them is not known. Squid's count of open exchanges cannot replace them: it leaves out those
+    whose server is silent, as many are without scheduling on a full link."""
 
     def __init__(self, steps, logged, names, took):
-        before_after = [(before.classes[name], after.classes[name], after.at - before.at) for before, after in steps
-                        for name in names if name in before.classes and name in after.classes]
+        before_after = [(before.classes[name], after.classes[name]) for before, after in steps for name in names
+                        if name in before.classes and name in after.classes]
         rows = [of[name] for of in logged for name in names if name in of]
         self.requests = sum(row.requests for row in rows)
         # Counters restart with Squid; a step back says nothing.
-        self.bytes, begun = (sum(max(after[count] - before[count], 0) for before, after, _ in before_after)
-                             for count in (0, 1))
-        open_ = sum(before[2] * seconds for before, _, seconds in before_after)
+        self.bytes = sum(max(after - before, 0) for before, after in before_after)
         self.rate = _per(self.bytes * 8, took)
-        self.exchange = open_ / begun if begun >= ENOUGH else None
-        times = sorted(time for row in rows for time in row.times)
-        self.small = len(times)
-        self.small_p50, self.small_p95 = (quantile(times, share) if len(times) >= ENOUGH else None
+        small, times = (sorted(time for row in rows for time in getattr(row, name)) for name in ('small', 'times'))
+        self.small = len(small)
+        self.small_p50, self.small_p95 = (quantile(small, share) if len(small) >= ENOUGH else None
                                           for share in (0.5, 0.95))
+        self.mean = sum(times) / len(times) if len(times) >= ENOUGH else None
 
 
 #: What is judged: key, words, whether less is better, and how it is read from a Half.
@@ -101,14 +101,13 @@ MEASURES = (('used', 'link used', False, lambda half: half.used),
             ('rtt_p95', 'ping, p95', True, lambda half: half.rtt_p95),
             ('small_p50', 'small objects, median time', True, lambda half: half.all.small_p50),
             ('small_p95', 'small objects, p95', True, lambda half: half.all.small_p95),
-            ('exchange', 'an exchange, mean time', True, lambda half: half.all.exchange))
+            ('mean', 'objects of any size, mean time', True, lambda half: half.all.mean))
 
 
-def is_small(record):
-    """Whether the time of a record of access.log is that of a small object, delivered. A tunnel is also open while it
-    is idle."""
-    return record.method != 'CONNECT' and record.took is not None and (record.bytes or 0) <= SMALL and \
-        record.refusal is None and 'ABORTED' not in (record.result or '')
+def is_object(record):
+    """Whether the time of a record of access.log is that of an object, delivered. A tunnel is also open while idle."""
+    return record.method != 'CONNECT' and record.took is not None and record.refusal is None and \
+        'ABORTED' not in (record.result or '')
 
 
 def by_slice(slices, records):
@@ -119,8 +118,10 @@ def by_slice(slices, records):
         if at >= 0 and record.began < slices[at].end:
             row = found[at].setdefault(record.cls, Logged())
             row.requests += 1
-            if is_small(record):
+            if is_object(record):
                 row.times.append(record.took)
+                if (record.bytes or 0) <= SMALL:
+                    row.small.append(record.took)
     return found
 
 
@@ -131,7 +132,7 @@ def order(pairs, seed):
 
 
 def compare(slices, records, rate, pinged):
-    """{off, on: of a Half; measures: {key: both values and a verdict}; classes: {name: verdict of `exchange`};
+    """{off, on: of a Half; measures: {key: both values and a verdict}; classes: {name: verdict of `mean`};
     busy: part of the time; why_not: sentence if nothing is judged, or None}. slices: in pairs, by time; records: of
     access.log, in any order; rate: of the link, bit/s."""
     parts = list(zip(slices, by_slice(slices, records)))
@@ -142,7 +143,7 @@ def compare(slices, records, rate, pinged):
     why_not = None if busy >= LOAD else \
         f'the link was at {BUSY:.0%} of its rate or more for {busy:.0%} of the time, and {LOAD:.0%} are needed: ' \
         f'scheduling changes nothing on a link that is not full. Run this in the busy hour'
-    times_of = {name: [tuple(half.classes[name].exchange if name in half.classes else None for half in pair)
+    times_of = {name: [tuple(half.classes[name].mean if name in half.classes else None for half in pair)
                        for pair in pairs] for name in on.classes}
     return {'off': off.data(), 'on': on.data(), 'busy': busy, 'why_not': why_not,
             'classes': {name: judge(values, True) for name, values in times_of.items()},

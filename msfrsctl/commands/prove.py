@@ -103,15 +103,15 @@ def show(data):
     lines += text.table(('', 'off', 'on', 'better in', 'result'), rows)
     if data['ping']:
         lines.append(f'pings lost: {_share(off["lost"])} off, {_share(on["lost"])} on')
-    titles = 'class', 'msfrs', 'requests', 'bytes', 'rate', 'small', 'median', 'p95', 'exchange', 'better in', 'result'
+    titles = 'class', 'msfrs', 'requests', 'bytes', 'rate', 'small', 'median', 'p95', 'mean', 'better in', 'result'
     lines += ['', *text.table(titles, [
         (text.safe(name), word, *_class(half['classes'][name]), *judged) for name in on['classes']
         for word, half, judged in (('off', off, ('', '')), ('on', on, _judged(data, data['classes'][name])))
         if name in half['classes']])]
     for said in (f'small: objects of at most {comparison.SMALL >> 10} KB by HTTP, with the median and p95 of their '
-                 f'times in access.log. Exchange: mean time of a request and its response, HTTPS included; requests '
-                 f'of a tunnel that overlap are one. Result: of the pairs (sign test, p < {comparison.CHANCE}; what '
-                 f'differs by less than {comparison.ALIKE:.0%} is alike); by class, of exchanges.', _verdict(data)):
+                 f'times in access.log; mean: of objects of any size. Of HTTPS only bytes are known, but queue and '
+                 f'pings hold for it, too. Result: of the pairs (sign test, p < {comparison.CHANCE}; what differs by '
+                 f'less than {comparison.ALIKE:.0%} is alike); by class, of the mean.', _verdict(data)):
         lines += ['', *textwrap.wrap(said, WIDTH)]
     return '\n'.join(lines)
 
@@ -133,7 +133,7 @@ def _judged(data, judged):
 
 def _class(had):
     return (had['requests'], text.amount(had['bytes']), '-' if had['rate'] is None else text.rate(had['rate']),
-            had['small'], _time(had['small_p50']), _time(had['small_p95']), _time(had['exchange']))
+            had['small'], _time(had['small_p50']), _time(had['small_p95']), _time(had['mean']))
 
 
 def _share(value):
