@@ -246,7 +246,7 @@ def test_setup_makes_a_gateway_of_it_and_takes_that_back(gateway):
 #: Copies the repository with a later version as the packages' only difference, and registers it with apt.
 NEWER = r"""
 mkdir /newer; cd /newer
-for deb in /repository/*.deb; do
+for deb in /repository/pool/*/*.deb; do
     dpkg-deb -R $deb tree
     sed -i -E '/^(Version|Depends):/s/~deb1[0-9]/&+later/g' tree/DEBIAN/control
     dpkg-deb -Znone -b tree . >/dev/null
