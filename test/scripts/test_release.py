@@ -21,7 +21,7 @@ NAMES = {'bookworm': 'msfrs-tools_1.2.0-1~deb12_amd64.deb',
          'trixie': 'squid-msfrs_6.13-2+deb13u3+msfrs1.2.0~deb13_amd64.deb'}
 #: Of the version that scripts/make-packages would give: a release's where the tag is, a snapshot's otherwise.
 MAKE_PACKAGES = f'''#!/bin/sh
-cd "$(dirname "$0")/.." && mkdir -p build/packages/$2/repository && cd build/packages/$2/repository || exit
+cd "$(dirname "$0")/.." && mkdir -p build/packages/repository/pool/$2 && cd build/packages/repository/pool/$2 || exit
 [ -n "$(git tag --points-at HEAD)" ] || snapshot='~git2026'
 printf '!<arch>\\ndebian-binary   %-12s0' {TIME} >"msfrs-edge_1.2.0$snapshot-1~deb13_amd64.deb"
 '''
@@ -67,7 +67,7 @@ class Tree:
                               capture_output=True)
 
     def package(self, suite, name, time=TIME):
-        path = self.top / f'build/packages/{suite}/repository/{name}'
+        path = self.top / f'build/packages/repository/pool/{suite}/{name}'
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f'!<arch>\ndebian-binary   {time:<12}0', encoding='ascii')
 
@@ -175,18 +175,18 @@ def test_a_dry_run_makes_nothing(tree):
     assert done.returncode == 0, done.stderr
     assert done.stdout == ''
     for said in ('would make the tag v1.2.0', 'would build the packages of bookworm',
-                 'would add the packages of build/packages/trixie/repository'):
+                 'would add the packages of build/packages/repository'):
         assert said in done.stderr
     assert not tree.out.parent.exists() and not tree.git('tag')
-    assert not (tree.top / 'build/packages/bookworm').exists()
+    assert not (tree.top / 'build/packages/repository/pool/bookworm').exists()
 
 
 def test_takes_the_packages_of_the_release(tree):
     for suite, name in NAMES.items():
         tree.package(suite, name)
     assert tree.release().returncode == 0
-    assert tree.made == ALONE | {f'packages/{suite}/{name}' for suite, name in NAMES.items()}
-    assert f'packages/trixie/{NAMES["trixie"]}' in (tree.out / 'SHA256SUMS').read_text()
+    assert tree.made == ALONE | {f'packages/pool/{suite}/{name}' for suite, name in NAMES.items()}
+    assert f'packages/pool/trixie/{NAMES["trixie"]}' in (tree.out / 'SHA256SUMS').read_text()
 
 
 @pytest.mark.parametrize('name, time', (
@@ -196,7 +196,7 @@ def test_leaves_out_an_archive_with_other_packages(tree, name, time):
     tree.package('trixie', NAMES['trixie'])
     tree.package('trixie', name, time)
     done = tree.release()
-    assert f'left out: build/packages/trixie/repository, since {name} was not built from v1.2.0' in done.stderr
+    assert f'left out: build/packages/repository, since pool/trixie/{name} was not built from v1.2.0' in done.stderr
     assert tree.made == ALONE
 
 
@@ -204,12 +204,12 @@ def test_builds_packages_of_the_tag(tree):
     refused(tree, 'add --tag', '--packages', 'trixie')
     done = tree.release('--tag', '--packages', 'trixie')
     assert done.returncode == 0, done.stderr
-    assert tree.made == ALONE | {'packages/trixie/msfrs-edge_1.2.0-1~deb13_amd64.deb'}
+    assert tree.made == ALONE | {'packages/pool/trixie/msfrs-edge_1.2.0-1~deb13_amd64.deb'}
     shutil.rmtree(tree.out.parent)
     tree.package('trixie', 'left.deb')
     done = tree.release('--packages', 'trixie')
     assert done.returncode == 1
-    assert 'has left.deb, which is left from another build' in done.stderr
+    assert 'has pool/trixie/left.deb, which is left from another build' in done.stderr
     assert not tree.out.exists()
 
 
