@@ -21,7 +21,7 @@ from .video import Video
 SHARES = (10, 30, 60)
 #: Size of an update, bytes, and the mean pause between two of a user, s: together about 7 Mbit/s of 300 users.
 UPDATE, UPDATE_PAUSE_S = grid.nearest(10e6), 180.0
-HTTP3_EVERY = 10
+HTTP3_PERCENT = 10
 
 
 def evenly(users, percent):
@@ -51,7 +51,7 @@ class Evening(QuicPages):
         return {name: max(1, round(self.values['users'] * share / 100)) for name, share in zip(classes, shares)}
 
     def quic_users(self, users):
-        return tuple(user for number, user in numbered(users) if number % HTTP3_EVERY == 0)
+        return tuple(evenly(users, HTTP3_PERCENT))
 
     def beside(self, rate_bps, duration_s):
         return Call().beside(rate_bps, duration_s)

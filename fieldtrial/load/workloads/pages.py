@@ -46,26 +46,27 @@ class Pages(Workload):
     async def browse(self, run, user):
         """The page loads of one user."""
         pages, think_s = run.offers.pages(user, self.values['objects']), self.values['think_s']
+        via = self.way(run, user)
         think = run.offers.random('think', user.name)
         await asyncio.sleep(think.uniform(0.0, think_s))    # otherwise all would start at the same instant
         number = 0
         while run.now() < run.spec.duration_s:
             number += 1
-            if not await self._page(run, user, f'{user.name}-p{number}', next(pages)):
+            if not await self._page(run, user, f'{user.name}-p{number}', next(pages), via):
                 await asyncio.sleep(PAUSE_AFTER_FAILURE_S)
             await asyncio.sleep(think.expovariate(1.0 / think_s) if think_s else 0.0)
 
-    async def _page(self, run, user, page, offers):
+    async def _page(self, run, user, page, offers, via):
         """Loads one page and records it; whether it completed."""
         started, requests, outcome = run.now(), [], 'unfinished'
         rest = iter(offers[1:])
 
         async def connection():
             for offer in rest:      # shared: each connection takes the next object not yet requested
-                requests.append(await run.fetch(user, offer, 'object', page, via=self.way(run, user)))
+                requests.append(await run.fetch(user, offer, 'object', page, via=via))
 
         try:
-            requests.append(await run.fetch(user, offers[0], 'document', page, via=self.way(run, user)))
+            requests.append(await run.fetch(user, offers[0], 'document', page, via=via))
             if requests[0].outcome == 'ok':
                 async with asyncio.TaskGroup() as tasks:
                     for _ in range(self.values['connections']):
