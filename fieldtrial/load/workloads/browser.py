@@ -11,12 +11,12 @@ import itertools
 
 from ...base.spec import Answer, Profile
 from ...site import pages
-from ..traffic import browsing, closed
+from ..traffic import beside, browsing
 from ..traffic.run import PAUSE_AFTER_FAILURE_S
-from ..traffic.workload import Parameter, Workload, numbered
+from ..traffic.workload import Parameter
 
 
-class Browser(Workload):
+class Browser(beside.BesideDownloads):
     """Browsers, and users with downloads."""
 
     name = 'browser'
@@ -24,30 +24,16 @@ class Browser(Workload):
     profile = Profile('Pages in a browser', rank=25, queue=True, answers=(Answer('Painting', {
         'fcp:first': "a {first} user's page shows something in {}", 'fcp': 'that of any user in {}',
         'lcp': 'its largest part in {}', 'page': 'all of it is loaded in {}'}),))
-    via = 'h2'
+    first = 'browsers'
     parameters = (
         Parameter('browsers', 'integer', 2, 'users', 'users of each class who have a browser', low=1, high=20),
-        Parameter('beside', 'integer', 2, 'users', 'users of each class with downloads', low=0, high=100),
-        Parameter('inflight', 'integer', 4, 'requests', 'downloads that each of these keeps in flight', low=1, high=64),
+        *beside.PARAMETERS,
         Parameter('visit', 'integer', 3, 'pages', 'pages of a site that a user loads one after the other', low=1,
                   high=pages.PAGES),
         Parameter('think_s', 'number', 5.0, 's', 'mean pause (exponential) before a page', low=0.0, high=3600.0))
 
-    def population(self, classes, per_class):
-        return dict.fromkeys(classes, self.values['browsers'] + self.values['beside'])
-
     def browsers(self, users):
-        return tuple(user for number, user in numbered(users) if number <= self.values['browsers'])
-
-    async def run(self, run):
-        browsing_users = self.browsers(run.spec.users)
-        async with asyncio.TaskGroup() as tasks:
-            for user in run.spec.mine:
-                if user in browsing_users:
-                    tasks.create_task(self._browse(run, user))
-            tasks.create_task(closed.run(run, self.values['inflight'], 0.0, self.phases(run.spec),
-                                         via=lambda _slot: self.via,
-                                         users=[user for user in run.spec.mine if user not in browsing_users]))
+        return self.firsts(users)
 
     def visits(self, run, user):
         """The endless sequence of (server, number of a page, pause before it in s) of a user."""
@@ -57,7 +43,7 @@ class Browser(Workload):
             for number in draw.sample(range(pages.PAGES), self.values['visit']):
                 yield server, number, draw.expovariate(1.0 / think_s) if think_s else 0.0
 
-    async def _browse(self, run, user):
+    async def act(self, run, user):
         async with contextlib.aclosing(browsing.Browser(run, user)) as browser:
             await browser.start()
             for count, (server, number, pause_s) in zip(itertools.count(1), self.visits(run, user)):

@@ -65,6 +65,6 @@ class Evening(QuicPages):
             for user in run.spec.mine:
                 tasks.create_task(self.browse(run, user))
             for user in playing:
-                tasks.create_task(video.play(run, user))
+                tasks.create_task(video.act(run, user))
             tasks.create_task(closed.run(run, 1, UPDATE_PAUSE_S, self.phases(run.spec), 'update',
                                          lambda _slot: self.via, updating, UPDATE))

@@ -12,10 +12,10 @@ import statistics
 from ...base.spec import Answer, Profile
 from ...base import ladder
 from ...site import grid
-from ..traffic import closed
+from ..traffic import beside
 from ..traffic.offers import Offer
 from ..traffic.run import PAUSE_AFTER_FAILURE_S
-from ..traffic.workload import Parameter, Workload, numbered
+from ..traffic.workload import Parameter
 
 MEAN_OF = 5     #: segments
 
@@ -25,34 +25,21 @@ def rung(throughputs_bps):
     return ladder.highest(statistics.harmonic_mean(throughputs_bps[-MEAN_OF:]) if throughputs_bps else 0.0)
 
 
-class Video(Workload):
+class Video(beside.BesideDownloads):
     """Players of adaptive video, and users with downloads."""
 
     name = 'video'
     summary = 'players of adaptive video, beside users who keep downloads in flight'
     profile = Profile('Video beside downloads', rank=60, queue=True, answers=(Answer('Video', {
         'bitrate:first': "a {first} user's video has {}", 'stalled': 'playback stalls {} of the time'}),))
-    via = 'h2'
+    first = 'players'
     parameters = (
         Parameter('players', 'integer', 2, 'users', 'users of each class who play', low=1, high=100),
-        Parameter('beside', 'integer', 2, 'users', 'users of each class with downloads', low=0, high=100),
-        Parameter('inflight', 'integer', 4, 'requests', 'downloads that each of these keeps in flight', low=1, high=64),
+        *beside.PARAMETERS,
         Parameter('segment_s', 'number', 4.0, 's', 'length of a segment', low=0.5, high=60.0),
         Parameter('buffer_s', 'number', 30.0, 's', 'what a player buffers at most', low=1.0, high=600.0))
 
-    def population(self, classes, per_class):
-        return dict.fromkeys(classes, self.values['players'] + self.values['beside'])
-
-    async def run(self, run):
-        playing = [user for number, user in numbered(run.spec.users) if number <= self.values['players']]
-        async with asyncio.TaskGroup() as tasks:
-            for user in run.spec.mine:
-                if user in playing:
-                    tasks.create_task(self.play(run, user))
-            tasks.create_task(closed.run(run, self.values['inflight'], 0.0, self.phases(run.spec), via=lambda _: self.via,
-                                         users=[user for user in run.spec.mine if user not in playing]))
-
-    async def play(self, run, user):
+    async def act(self, run, user):
         """The player of one user."""
         server = run.offers.random('video', user.name).choice(run.offers.reachable(user))
         segment_s, throughputs, held, since = self.values['segment_s'], [], 0.0, run.now()
