@@ -39,6 +39,14 @@ series_patches() {
 # Whether lines of PATCH may have moved: common patches are exact for series 6.
 may_move() { [ "$series" != 6 ] && [[ $1 == "$here"/common/* ]]; }
 
+# The version in configure.ac.
+version_of_tree() {
+    local version
+    version=$(sed -nE 's/^AC_INIT\(\[msfrs\], \[([0-9.]+)\]\)$/\1/p' "$root/configure.ac")
+    [ -n "$version" ] || die "configure.ac has no line AC_INIT([msfrs], [VERSION]), with a VERSION such as 1.2.0"
+    echo "$version"
+}
+
 # need COMMAND PURPOSE: refuses to go on without COMMAND.
 need() {
     command -v "$1" >/dev/null || die "command '$1' is missing; run: scripts/install-packages $2"
