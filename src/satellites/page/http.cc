@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/page/http.h"
 
+#include "satellites/page/ascii.h"
 #include "satellites/page/utf8.h"
 
 #include <algorithm>
@@ -10,23 +11,10 @@ namespace msfrs::page {
 
 namespace {
 
-char Lower(const char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool IsControl(const char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
-
 bool Same(const std::string_view a, const std::string_view lower)
 {
     return std::equal(a.begin(), a.end(), lower.begin(), lower.end(),
                       [](const char x, const char y) { return Lower(x) == y; });
-}
-
-std::string_view Trimmed(std::string_view text)
-{
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
-        text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
-        text.remove_suffix(1);
-    return text;
 }
 
 /// Removes and returns the text up to `end`, which is removed too; the whole rest if there is no `end`.
@@ -117,17 +105,12 @@ std::string HostOf(const std::string_view authority)
     const auto colon = authority.find(':', authority.substr(0, 1) == "[" && bracket != authority.npos ? bracket : 0);
     const auto port = colon == authority.npos ? "" : authority.substr(colon + 1);
     const auto host = authority.substr(0, colon);
-    const auto allowed = [](const char c) {
-        return (c >= '0' && c <= '9') || (Lower(c) >= 'a' && Lower(c) <= 'z') || c == '.' || c == '-' || c == '_';
-    };
     const bool v6 = host.size() > 2 && host.front() == '[' && host.back() == ']';
     const auto inner = v6 ? host.substr(1, host.size() - 2) : host;
     const bool good = !inner.empty() && host.size() <= 255 && port.size() <= 5 &&
-        std::all_of(inner.begin(), inner.end(), [&](const char c) { return allowed(c) || (v6 && c == ':'); }) &&
-        std::all_of(port.begin(), port.end(), [](const char c) { return c >= '0' && c <= '9'; });
-    std::string lower(good ? host : "");
-    std::transform(lower.begin(), lower.end(), lower.begin(), Lower);
-    return lower;
+        std::all_of(inner.begin(), inner.end(), [&](const char c) { return IsOfNames(c) || (v6 && c == ':'); }) &&
+        std::all_of(port.begin(), port.end(), IsDigit);
+    return good ? Lower(std::string(host)) : "";
 }
 
 std::optional<Request> ReadRequest(const std::string_view got)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/page/name_book.h"
 
+#include "satellites/page/ascii.h"
+#include "satellites/page/scanner.h"
 #include "satellites/page/utf8.h"
 
 #include <algorithm>
@@ -11,65 +13,36 @@ namespace {
 
 constexpr std::string_view Blanks = " \t\r";
 
-std::string Lower(std::string text)
-{
-    for (auto &c : text)
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-    return text;
-}
-
-std::string_view Trimmed(std::string_view text)
-{
-    text.remove_prefix(std::min(text.find_first_not_of(Blanks), text.size()));
-    text.remove_suffix(text.size() - (text.find_last_not_of(Blanks) + 1));
-    return text;
-}
-
 std::string_view Word(std::string_view &rest)
 {
-    rest = Trimmed(rest);
+    rest = Trimmed(rest, Blanks);
     const auto word = rest.substr(0, rest.find_first_of(Blanks));
     rest.remove_prefix(word.size());
     return word;
 }
 
-template <class Call>
-void EachLineOf(std::string_view text, const Call &call)
-{
-    while (!text.empty()) {
-        const auto end = std::min(text.find('\n'), text.size());
-        call(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-}
-
 /// A host name of a client; empty: it has none, or one that is refused.
 std::string HostName(const std::string_view name)
 {
-    const auto allowed = [](const char c) {
-        return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_' ||
-            c == '.';
-    };
-    return name.size() <= NameBook::MostLength && std::all_of(name.begin(), name.end(), allowed) ? std::string(name)
-                                                                                                 : "";
+    return name.size() <= NameBook::MostLength && std::all_of(name.begin(), name.end(), IsOfNames) ? std::string(name)
+                                                                                                   : "";
 }
 
 bool IsNumber(const std::string_view text)
 {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](const char c) { return c >= '0' && c <= '9'; });
+    return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
 }
 
 } // namespace
 
 void NameBook::addNames(const std::string_view text)
 {
-    EachLineOf(text, [&](std::string_view line) {
-        line = line.substr(0, line.find('#'));
+    EachLine(text, [&](const Scanner &in) {
+        auto line = in.rest().substr(0, in.rest().find('#'));
         const auto user = Word(line);
-        const auto name = Trimmed(line);
-        const auto control = [](const char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+        const auto name = Trimmed(line, Blanks);
         if (!name.empty() && name.size() <= MostLength && names_.size() < Most && IsUtf8(name) &&
-            std::none_of(name.begin(), name.end(), control))
+            std::none_of(name.begin(), name.end(), IsControl))
             names_.emplace(Lower(std::string(user)), name);
     });
 }
@@ -88,7 +61,8 @@ void NameBook::addLeases(const std::string_view text)
     std::string address; // of dhcpd's block
     Lease made;
     bool active = true;
-    EachLineOf(text, [&](std::string_view line) {
+    EachLine(text, [&](const Scanner &in) {
+        auto line = in.rest();
         const auto first = Word(line);
         if (IsNumber(first)) { // dnsmasq: expiry, hardware address, address, name or *, client
             auto hardware = Lower(std::string(Word(line)));
@@ -105,7 +79,7 @@ void NameBook::addLeases(const std::string_view text)
                 leases_.erase(address);
             address.clear();
         } else if (first == "client-hostname") {
-            line = Trimmed(line);
+            line = Trimmed(line, Blanks);
             const auto end = line.rfind('"');
             if (end != line.npos && end > 0 && line[0] == '"')
                 made.name = HostName(line.substr(1, end - 1));

@@ -2,6 +2,7 @@
 #include "satellites/page/utf8.h"
 
 #include "report/utf8.h"
+#include "satellites/page/ascii.h"
 
 #include <cstdio>
 
@@ -37,11 +38,9 @@ std::string PercentEncoded(const std::string_view text)
 {
     std::string encoded;
     for (const char c : text) {
-        const bool kept = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
-            c == '_' || c == '.';
         char escape[4];
         std::snprintf(escape, sizeof(escape), "%%%02X", static_cast<unsigned char>(c));
-        encoded += kept ? std::string(1, c) : escape;
+        encoded += IsOfNames(c) ? std::string(1, c) : escape;
     }
     return encoded;
 }
