@@ -17,6 +17,7 @@ from . import probe
 from .comparison import Sample, Slice
 from .errors import FAILED, REFUSED, CtlError
 from .own import Change, OwnFile, path_of
+from .system import RECEIVED
 from .units import MOST, canonical
 
 #: Seconds of a slice: two in succession are one minute, for which Squid remembers the RTT of an empty queue.
@@ -130,7 +131,7 @@ def _sample(site, ping):
     for row in (row for report in reports for row in report['classes']):
         classes[row['name']] = classes.get(row['name'], 0) + row['bytes']
     link, at = reports[0]['link'], site.system.monotonic()
-    received = link['metered'] and site.system.read(f'/sys/class/net/{link["interface"]}/statistics/rx_bytes')
+    received = link['metered'] and site.system.read(RECEIVED.format(link['interface']))
     # Without the interface's counter, as msfrs itself counts then.
     received = int(received) if received else sum(classes.values()) * (1 + link['overhead'])
     return Sample(at, received, classes, reports[0]['window']['queue'], round_trip(site, ping) if ping else None)

@@ -8,6 +8,8 @@ root can see them.
 import socket
 from collections import namedtuple
 
+from .system import RECEIVED
+
 #: Share of the link's rate from which bypassing traffic is reported. The size of responses on the link is an estimate
 #: (overhead= of msfrs_link), and acknowledgements of uploads belong to no response: both errors stay below a tenth.
 MUCH = 0.1
@@ -76,7 +78,7 @@ def _counts(site, interface):
     """(time, bytes received by the interface, bytes of Squid's requests with their headers on the link), or None."""
     squids = sum(row['bytes'] * (1 + report['link']['overhead']) for report in site.manager.reports()
                  if report['scheduling'] for row in report['classes'])
-    received = site.system.read(f'/sys/class/net/{interface}/statistics/rx_bytes')
+    received = site.system.read(RECEIVED.format(interface))
     return received and (site.system.monotonic(), int(received), squids)
 
 

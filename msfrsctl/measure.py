@@ -5,6 +5,7 @@ from collections import namedtuple
 
 from . import text
 from .errors import FAILED, WRONG, CtlError
+from .system import RECEIVED
 from .units import LEAST, canonical
 
 URL = re.compile(r'https?://([^\s/:@?#]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?(/\S*)?')
@@ -62,7 +63,7 @@ def line(system, interface, url):
     url = url.strip()
     if not URL.fullmatch(url):
         raise CtlError(f"'{url}' must be a large file by http or https, such as http://server.example/100MB.bin", WRONG)
-    path = f'/sys/class/net/{interface}/statistics/rx_bytes'
+    path = RECEIVED.format(interface)
     if system.read(path) is None:
         raise CtlError(f"interface '{interface}' is not there, so nothing can be measured through it; see ip link",
                        WRONG)

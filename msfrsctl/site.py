@@ -48,6 +48,11 @@ class Site:
         """Squid's executable."""
         return self._options.squid or self._first(f'{self.prefix}/sbin/squid', DEBIAN_SQUID)
 
+    def page_setting(self, keyword):
+        """The value of the first line with a keyword in msfrs-page's configuration, or None."""
+        said = re.search(rf'^\s*{keyword}\s+(\S+)', self.system.read(self.page_conf) or '', re.MULTILINE)
+        return said and said[1]
+
     @functools.cached_property
     def conf(self):
         return SquidConf(self.system, self.conf_path)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `msfrsctl setup` says at its end: what there is now, where to look, and how to take it back."""
-import re
-
 from . import text
 from .start import PAGE, unit_of
 from .units import rate_of
@@ -23,10 +21,9 @@ def lines_of(found, site):
 
 
 def _look(site):
-    said = re.search(r'^\s*listen\s+(\S+):(\d+)\s*$', site.system.read(site.page_conf) or '', re.MULTILINE)
-    if not said or not unit_of(site, PAGE):
+    address, _, port = (site.page_setting('listen') or '').rpartition(':')
+    if not port.isdigit() or not unit_of(site, PAGE):
         return '  look     msfrsctl top; a page for browsers: install msfrs-page'
-    if said[1] not in ('127.0.0.1', '[::1]'):
-        return f'  open     http://{said[1]}:{said[2]}/'
-    port = said[2]
+    if address not in ('127.0.0.1', '[::1]'):
+        return f'  open     http://{address}:{port}/'
     return f'  open     http://localhost:{port}/ on this machine, or after ssh -L {port}:localhost:{port} to it'

@@ -50,6 +50,10 @@ def _private(path, flags):
     return os.open(path, flags, 0o600)
 
 
+#: File with the bytes that an interface has received.
+RECEIVED = '/sys/class/net/{}/statistics/rx_bytes'
+
+
 class System:
     now = staticmethod(time.time)               #: seconds since 1970
     monotonic = staticmethod(time.monotonic)

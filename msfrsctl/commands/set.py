@@ -66,9 +66,8 @@ def gather(options, site):
 def _grant(site, own, now, notes):
     """Boosts for an hour the users for whom msfrs-page asks, by files with their names in the directory that `boost` in
     page.conf sets. Returns the changes."""
-    line = re.search(r'(?m)^\s*boost\s+(\S+)', site.system.read(site.page_conf) or '')
-    granted = []
-    for name in site.system.take(line[1], '.boost', 2 * MOST_ASKED) if line else ():
+    directory, granted = site.page_setting('boost'), []
+    for name in site.system.take(directory, '.boost', 2 * MOST_ASKED) if directory else ():
         user = unquote(name)
         try:
             if sum(change.what == 'boost' for change in own.changes().values()) >= MOST_ASKED:
