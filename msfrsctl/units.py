@@ -28,7 +28,7 @@ def rate_of(text, name='rate'):
     number, unit = match[1], (match['prefix'] or '')[:1]
     unit = 'k' if unit in 'kK' and unit else unit.upper()
     bits = float(number) * UNITS[f'{unit}bit']
-    in_bytes = match['bytes'] and match['each']     # `MB/s`; whoever writes `MB` or `MBps` may mean either
+    in_bytes = match['bytes'] and match['each']     # `MB/s`; `MB` and `MBps` are ambiguous
     if match['unsure'] or match['bytes'] and not in_bytes:
         raise CtlError(f"{name} '{text}' may be in bits or in bytes: write {canonical(8 * bits)} if you mean "
                        f"{PREFIXES[unit]}bytes a second, {number}{unit}bit if you mean {PREFIXES[unit]}bits", WRONG)

@@ -75,7 +75,7 @@ def _ms(value):
     return f'{wording.number(value)} ms'
 
 
-#: What a workload may tell of, by name.
+#: The figures that a workload's sentences may contain, by name.
 QUANTITIES = {
     'page': _of_sample('Page load, s', lambda m, name: m.page_sample(name)),
     'fcp': _of_sample('First paint, s', lambda m, name: m.page_sample(name, column='fcp_s')),

@@ -57,7 +57,7 @@ constexpr Column LinkColumns[] = {
     Column{"rtt", OfConfigTime<&RequestConfig::rtt>, 3},
 };
 
-/// Rates for an administrator who wants to set one.
+/// Which fixed rate to configure instead of rate=auto.
 Value Advice(S s, size_t)
 {
     constexpr double Enough = 600; // s

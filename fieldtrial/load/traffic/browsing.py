@@ -16,7 +16,7 @@ from ...base.errors import TrialError
 from ...site import addresses, pages
 
 #: Tells each paint and the load event, in ms since the start of the navigation. A frame is reported once it has been
-#: shown; so the load event is told two frames later, and paints may still be told after that.
+#: shown; so the load event is reported two frames later, and paints may follow even then.
 WATCH = '''(() => {
   const tell = (what, ms) => msfrsTell(JSON.stringify([location.href, what, ms]));
   const watch = (type, note) => new PerformanceObserver((list) => list.getEntries().forEach(note))
