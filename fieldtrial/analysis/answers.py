@@ -50,13 +50,6 @@ def _rate_bps(measures, name):
     return amount * 8 / measures.cell.seconds
 
 
-def _bitrate_bps(measures, name):
-    rates = video.bitrates(measures)
-    if name not in (None, *rates):
-        raise StatsError(f'nobody of {name} plays video')
-    return rates[name] if name else float(np.mean(list(rates.values())))
-
-
 def _of_all(value):
     return lambda measures, _name: value(measures)
 
@@ -86,7 +79,7 @@ QUANTITIES = {
     # 3 %: the largest error that the targets of shared links allow.
     'shares': Quantity('Error of the shares', _shares_error, wording.percent, least=0.03, by_class=False, drawn='rate',
                        said=lambda m: wording.ratios(m.ratios()[0])),
-    'bitrate': Quantity('Bitrate of video, Mbit/s', _bitrate_bps, _bps, unit=1e6, more=True),
+    'bitrate': Quantity('Bitrate of video, Mbit/s', video.bitrate, _bps, unit=1e6, more=True),
     # 1 %: what the target of playback allows.
     'stalled': Quantity('Playback stalled, % of the time', video.stalled_share, wording.percent, unit=0.01, least=0.01),
     # Jitter buffers work in whole packets.

@@ -324,7 +324,10 @@ class Measures:
     def _begun(self, table):
         return (table['t_start'] >= self.cell.start) & (table['t_start'] < self.cell.stop)
 
-    def _of(self, table, chosen):
+    def sample_of(self, table, chosen=True):
+        """Sample of the rows of a table with `t_start`, `t_end` and `outcome` that are `chosen` and began in the
+        measured interval. StatsError if there are none."""
+        chosen = self._begun(table) & chosen
         if not chosen.any():
             raise StatsError('no such request began in the measured interval')
         cell = self.cell
@@ -337,7 +340,7 @@ class Measures:
         servers at or below (`near`) or above (not `near`) the median round-trip time; all if not given. Failed requests
         are excluded (see failed_share)."""
         requests = self.cell.requests
-        chosen = self._begun(requests) & ~np.isin(requests['outcome'], FAILED)
+        chosen = ~np.isin(requests['outcome'], FAILED)
         if name is not None:
             chosen &= requests['class'] == name
         if size is not None:
@@ -345,7 +348,7 @@ class Measures:
             chosen &= (requests['size'] > low) & (requests['size'] <= high)
         if near is not None:
             chosen &= (requests['rtt_ms'] <= np.median(requests['rtt_ms'])) == near
-        return self._of(requests, chosen)
+        return self.sample_of(requests, chosen)
 
     def _page_sample(self, name=None, http3=False, column=None):
         """Page loads that began in the interval, of class `name` or all; `http3`: only of users who speak it. column:
@@ -353,18 +356,18 @@ class Measures:
         pages = self.cell.pages
         if pages is None:
             raise StatsError('this workload has no pages')
-        chosen = self._begun(pages) & (pages['outcome'] != 'error')
+        chosen = pages['outcome'] != 'error'
         if name is not None:
             chosen &= pages['class'] == name
         if http3:
             chosen &= np.isin(pages['user'], list(self.cell.http3))
         if column is None:
-            return self._of(pages, chosen)
+            return self.sample_of(pages, chosen)
         if column not in pages or np.isnan(pages[column]).all():
             raise StatsError(f'no page has {column}')
         known = ~np.isnan(pages[column])
-        return self._of(pages | {'t_end': np.where(known, pages['t_start'] + pages[column], pages['t_end']),
-                                 'outcome': np.where(known, 'ok', 'unfinished')}, chosen)
+        return self.sample_of(pages | {'t_end': np.where(known, pages['t_start'] + pages[column], pages['t_end']),
+                                       'outcome': np.where(known, 'ok', 'unfinished')}, chosen)
 
     def page_outcomes(self, name):
         """{outcome: page loads of class `name` that began in the interval}."""

@@ -63,6 +63,14 @@ def per_user_ratios(throughput, users, weights):
     return ratios, errors
 
 
+def mean_of(values):
+    """Mean of numbers, or of dictionaries of the same keys by key."""
+    first, *_ = values
+    if isinstance(first, dict):
+        return {key: mean_of([each[key] for each in values]) for key in first}
+    return sum(values) / len(values)
+
+
 def worst(errors):
     """The error farthest from 0, with its sign."""
     return max(errors.values(), key=abs)

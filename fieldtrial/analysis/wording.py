@@ -4,6 +4,7 @@ import math
 import re
 from pathlib import PurePath
 
+from . import stats
 from .stats import StatsError
 
 ARMS = {
@@ -106,6 +107,15 @@ def ratios(values):
     """{class: ratio} -> '4.02:2.01:1'; the last one is the reference if it is 1."""
     *others, last = values.values()
     return ':'.join([*(f'{value:.2f}' for value in others), '1' if last == 1 else f'{last:.2f}'])
+
+
+def spread(form, values):
+    """[6.1, 7.0, 6.7] -> '6.60 (6.10 to 7.00)', the mean with the least and the greatest; one alone is itself. Of
+    dictionaries the mean alone. form: a value as text."""
+    mean = stats.mean_of(values)
+    if len(values) == 1 or isinstance(mean, dict) or not math.isfinite(mean):
+        return form(mean)
+    return f'{form(mean)} ({form(min(values))} to {form(max(values))})'
 
 
 def plain(values):

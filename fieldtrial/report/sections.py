@@ -79,20 +79,27 @@ def cost(groups):
 
 
 HEADINGS = {
-    'arm': '', 'per user': 'throughput per user', 'link': 'link used, %', 'goodput': 'goodput, % of link',
+    'per user': 'throughput per user', 'link': 'link used, %', 'goodput': 'goodput, % of link',
     'all': 'mean latency, s', '<=16kB': 'up to 16 kB, s', 'page': 'page load, s', 'queue': 'ISP queue, ms',
     'drops': 'drops, % of packets', 'CPU': 'CPU, s/GB', 'RSS': 'RSS, MB',
 }
 
 
 def overview(group):
-    """(head, rows) of the terminal's table, without empty columns."""
-    columns = table.columns(cell_of(group).weights)
-    names = [HEADINGS.get(name, f'{name}, up to 16 kB, s') if name != 'page' else f'{unit}, page load, s'
-             for name, unit, _, _ in columns]
-    rows = [[value(measures) for _, _, _, value in columns] for measures in group.values()]
+    """(head, rows) of the terminal's table without empty columns, `group` being {arm: [Measures]}."""
+    columns = table.columns(next(iter(group.values()))[0].cell.weights)
+    names = ['', *(HEADINGS.get(column.head, f'{column.head}, up to 16 kB, s') if column.head != 'page' else
+                   f'{column.unit}, page load, s' for column in columns)]
+    rows = [[wording.arm(arm), *(column.text(measured) for column in columns)] for arm, measured in group.items()]
     kept = [place for place in range(len(names)) if any(row[place] != wording.NONE for row in rows)]
     return [names[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
+def by_class(group):
+    """Yields (head, rows) of the tables by arm and class, see table.by_class."""
+    for columns, rows in table.by_class(group):
+        heads = [f'{column.head}, {column.unit}' if column.unit else column.head for column in columns]
+        yield ['', 'class', *heads], rows
 
 
 def savings(found):

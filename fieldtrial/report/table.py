@@ -3,9 +3,11 @@
 import math
 import textwrap
 from itertools import zip_longest
+from typing import Callable, NamedTuple
 
-from ..analysis import recovery, stalls, verdict, wording, work
-from ..analysis.measures import PAINTS
+from ..analysis import recovery, stalls, verdict, video, wording, work
+from ..analysis.measures import PAINTS, Measures
+from ..analysis.stats import StatsError
 from ..analysis.wording import number, shown
 
 WIDTH = 100
@@ -22,37 +24,113 @@ def wrapped(text, width=WIDTH, first='', others=''):
     return [line.replace(wording.NO_BREAK, ' ') for line in lines]
 
 
+class Column(NamedTuple):
+    """A column of figures. value: of Measures and, in a table by class, the name of a class; form: it as text."""
+
+    head: str
+    unit: str
+    width: int
+    form: Callable
+    value: Callable
+
+    def text(self, measured, *of):
+        """The figure of a list of Measures that differ in the seed alone, see wording.spread; NONE if one lacks it."""
+        return shown(lambda values: wording.spread(self.form, values),
+                     lambda: [self.value(measures, *of) for measures in measured])
+
+
 def _percent(share):
     return f'{share * 100:.1f}'
 
 
-def _mean(sample):
-    return number(sample.mean())
+def _whole(value):
+    return f'{value:.0f}'
+
+
+def _megabits(bps):
+    return f'{bps / 1e6:.2f}'
+
+
+def _reached(value):
+    """A quantile, which too few pages may have reached."""
+    return wording.NONE if math.isinf(value) else number(value)
 
 
 def _per_user(measures):
     if not measures.saturated():
-        return wording.NONE
-    return shown(lambda pair: wording.ratios(pair[0]), measures.ratios)
+        raise StatsError('throughput shows the demand')
+    return measures.ratios()[0]
 
 
 def columns(weights):
-    """[(heading, unit, width, text of a Measures)] of the table of arms; `weights` name the first class."""
+    """The Columns of the table of arms; `weights` name the first class."""
     first = max(weights, key=weights.get)
     return [
-        ('arm', '', 16, lambda m: wording.arm(m.cell.arm)),
-        ('per user', '', 15, _per_user),
-        ('link', '%', 6, lambda m: shown(_percent, m.utilisation)),
-        ('goodput', '%', 8, lambda m: shown(_percent, m.goodput_share)),
-        ('all', 's', 6, lambda m: shown(_mean, m.sample)),
-        ('<=16kB', 's', 7, lambda m: shown(_mean, m.sample, None, 'small')),
-        (first[:6], '<=16kB', 7, lambda m: shown(_mean, m.sample, first, 'small')),
-        ('page', first[:6], 7, lambda m: shown(_mean, m.page_sample, first)),
-        ('queue', 'ms', 6, lambda m: shown(lambda ms: f'{ms:.0f}', m.queue_mean_ms)),
-        ('drops', '%', 6, lambda m: shown(_percent, m.drop_share)),
-        ('CPU', 's/GB', 6, lambda m: shown(lambda cpu: f'{cpu:.1f}', m.cpu_per_gb)),
-        ('RSS', 'MB', 5, lambda m: shown(lambda rss: f'{rss:.0f}', m.peak_rss_mb)),
+        Column('per user', '', 15, wording.ratios, _per_user),
+        Column('link', '%', 6, _percent, Measures.utilisation),
+        Column('goodput', '%', 8, _percent, Measures.goodput_share),
+        Column('all', 's', 6, number, lambda m: m.sample().mean()),
+        Column('<=16kB', 's', 7, number, lambda m: m.sample(None, 'small').mean()),
+        Column(first[:6], '<=16kB', 7, number, lambda m: m.sample(first, 'small').mean()),
+        Column('page', first[:6], 7, number, lambda m: m.page_sample(first).mean()),
+        Column('queue', 'ms', 6, _whole, Measures.queue_mean_ms),
+        Column('drops', '%', 6, _percent, Measures.drop_share),
+        Column('CPU', 's/GB', 6, '{:.1f}'.format, Measures.cpu_per_gb),
+        Column('RSS', 'MB', 5, _whole, Measures.peak_rss_mb),
     ]
+
+
+class ByClass(NamedTuple):
+    """A table with a row for each arm and class. present: of Measures and a class; StatsError if they have no row."""
+
+    present: Callable
+    columns: tuple
+
+
+def _outcomes(*wanted):
+    """Pages of a class with these outcomes, all if none is named."""
+    return lambda m, name: sum(count for outcome, count in m.page_outcomes(name).items()
+                               if not wanted or outcome in wanted)
+
+
+def _quantile(share, column):
+    return lambda m, name: m.page_sample(name, column=column).quantile(share)
+
+
+#: What browsers measured: pages, and median and p95 until the first and the largest paint and the load event. What
+#: players showed: quality is that of Yin et al., for each segment.
+BY_CLASS = (
+    ByClass(lambda m, name: m.page_sample(name, column=PAINTS[0]), (
+        Column('pages', '', 6, _whole, _outcomes()), Column('cut', '', 6, _whole, _outcomes('unfinished')),
+        Column('failed', '', 7, _whole, _outcomes('error')),
+        *(Column(head, 's', 9, _reached, _quantile(share, column))
+          for what, column in zip(('FCP', 'LCP', 'load'), (*PAINTS, None))
+          for head, share in ((what, 0.5), ('p95', 0.95))))),
+    ByClass(video.players, (
+        Column('players', '', 9, _whole, video.players), Column('bitrate', 'Mbit/s', 9, _megabits, video.bitrate),
+        Column('stalled', '%', 9, _percent, video.stalled_share),
+        Column('start-up', 's', 10, number, lambda m, name: video.startup(m, name).mean()),
+        Column('switches', '/min', 10, number, video.switches_per_minute),
+        Column('quality', 'Mbit/s', 9, _megabits, video.quality_bps))))
+
+
+def by_class(group):
+    """Yields (Columns, rows) of each table of BY_CLASS with rows, `group` being {arm: [Measures]}. Rows begin with arm
+    and class."""
+    for table in BY_CLASS:
+        rows = [[wording.arm(arm), name, *(column.text(measured, name) for column in table.columns)]
+                for arm, measured in group.items() for name in measured[0].cell.weights
+                if wording.attempt(table.present, measured[0], name)[0] is not None]
+        if rows:
+            yield table.columns, rows
+
+
+def _by_class_lines(group):
+    """The same as lines."""
+    for table, rows in by_class(group):
+        heads = (['arm', 'class', *(column.head for column in table)], ['', '', *(column.unit for column in table)])
+        yield ''
+        yield from (_line(row, (16, 8, *(column.width for column in table))) for row in (*heads, *rows))
 
 
 def _line(cells, widths):
@@ -127,30 +205,9 @@ def notes(group):
             yield f'{text}: {", ".join(said)}'
 
 
-def paints(group):
-    """(head, rows) of what browsers measured: in each arm and class the pages, and median and p95 until the first and
-    the largest paint and the load event, s, NONE where too few pages came so far. No rows where no browser was."""
-    head = ['arm', 'class', 'pages', 'cut', 'failed',
-            *(text for what in ('FCP', 'LCP', 'load') for text in (f'{what} s', 'p95'))]
-    rows = []
-    for arm, measures in group.items():
-        for name in measures.cell.weights:
-            first, _ = wording.attempt(measures.page_sample, name, False, PAINTS[0])
-            if first is None:
-                continue
-            counts = measures.page_outcomes(name)
-            samples = first, *(measures.page_sample(name, column=column) for column in (PAINTS[1], None))
-            values = (sample.quantile(share) for sample in samples for share in (0.5, 0.95))
-            rows.append([wording.arm(arm), name, str(sum(counts.values())),
-                         *(str(counts.get(outcome, 0)) for outcome in ('unfinished', 'error')),
-                         *(wording.NONE if math.isinf(value) else number(value) for value in values)])
-    return head, rows
-
-
-def _paints_lines(group):
-    """The same as lines."""
-    head, rows = paints(group)
-    return ['', *(_line(row, (16, 8, 6, 6, 7, *6 * [9])) for row in (head, *rows))] if rows else []
+def alone(group):
+    """{arm: [Measures]} of {arm: Measures}."""
+    return {arm: [measures] for arm, measures in group.items()}
 
 
 def arms_text(groups):
@@ -159,12 +216,13 @@ def arms_text(groups):
     for group in groups:
         cell = next(iter(group.values())).cell
         table = columns(cell.weights)
-        widths = [width for _, _, width, _ in table]
+        widths = [16, *(column.width for column in table)]
         heading = f'{wording.condition(cell)}, weights {wording.plain(cell.weights)}'
-        lines += ['', *wrapped(heading, others='  '),
-                  _line([name for name, _, _, _ in table], widths), _line([unit for _, unit, _, _ in table], widths)]
-        lines += [_line([text(measures) for _, _, _, text in table], widths) for measures in group.values()]
-        lines += _paints_lines(group)
+        lines += ['', *wrapped(heading, others='  '), _line(['arm', *(column.head for column in table)], widths),
+                  _line(['', *(column.unit for column in table)], widths)]
+        lines += [_line([wording.arm(arm), *(column.text([measures]) for column in table)], widths)
+                  for arm, measures in group.items()]
+        lines += _by_class_lines(alone(group))
         for note in notes(group):
             lines += wrapped(note, WIDTH, '  ', '    ')
     return '\n'.join(lines).lstrip('\n')

@@ -281,8 +281,8 @@ def test_the_report_has_a_table_by_arm_and_class(tmp_path):
         cell(tmp_path, [(name, 4.0, 'ok', 1.0, 2.0) for name in ('gold', 'silver')] +
              [('bronze', 40.0, 'unfinished', 2.0, '')], arm)
     groups = verdict.by_condition([Measures(each) for each in runs.read_run(tmp_path / 'run').cells])
-    head, rows = table.paints(groups[0])
-    assert head[2:7] == ['pages', 'cut', 'failed', 'FCP s', 'p95'] and len(rows) == 6
+    (columns, rows), = table.by_class(table.alone(groups[0]))
+    assert [column.head for column in columns[:5]] == ['pages', 'cut', 'failed', 'FCP', 'p95'] and len(rows) == 6
     assert rows[0] == [wording.arm('stock'), 'gold', '1', '0', '0', '1.00', '1.00', '2.00', '2.00', '4.00', '4.00']
     assert rows[-1] == ['MSF-RS', 'bronze', '1', '1', '0', '2.00', '2.00', *4 * ['-']]
     lines = table.arms_text(groups).splitlines()
@@ -296,4 +296,4 @@ def test_pages_without_a_browser_have_no_paints(tmp_path):
     measures = Measures(runs.read_cell(path))
     with pytest.raises(StatsError, match='no page has fcp_s'):
         measures.page_sample('gold', column='fcp_s')
-    assert table.paints({'msfrs': measures})[1] == []
+    assert not list(table.by_class({'msfrs': [measures]}))

@@ -11,7 +11,7 @@ import pytest
 from fieldtrial.base import ladder
 from fieldtrial.base.errors import TrialError
 from fieldtrial.load import workloads
-from fieldtrial.load.traffic import arrivals, idle, offers, run as running, sizes
+from fieldtrial.load.traffic import adaptation, arrivals, idle, offers, run as running, sizes
 from fieldtrial.site import grid
 from simulated import Answer, Clients, Outcome, spec as a_spec
 
@@ -276,7 +276,7 @@ def test_few_users_have_large_downloads_all_the_time(tmp_path):
 def test_players_take_the_bitrate_that_segments_come_with(tmp_path):
     seconds = {'gold': 1.0, 'silver': 2.0, 'bronze': 20.0}      # of each segment, whatever its size
     outcome = Outcome(tmp_path, workload='video', counts=(3, 3, 3), rate_bps=10e6, drain_s=20, duration_s=100,
-                      parameters={'players': 1, 'beside': 2, 'buffer_s': 16.0},
+                      parameters={'players': 1, 'beside': 2, 'buffer_s': 16.0, 'rule': 'throughput', 'video_s': 900.0},
                       answer=lambda user, *_: Answer(wait=0.0, transfer=seconds[user.cls]))
     rows = [row for row in outcome.requests if row['kind'] == 'segment']
     assert {row['user'] for row in rows} == {'gold-1', 'silver-1', 'bronze-1'}
@@ -290,6 +290,48 @@ def test_players_take_the_bitrate_that_segments_come_with(tmp_path):
     assert {row['size'] for row in rows if row['user'] == 'bronze-1'} == {str(grid.nearest(235e3 * 4 / 8))}
     assert {row['user'] for row in outcome.requests if row['kind'] == 'object'} == {
         f'{name}-{number}' for name in seconds for number in (2, 3)}
+
+
+def test_half_of_the_players_of_a_class_have_bola(tmp_path):
+    """Everything arrives in no time: the throughput rule goes to the top at once, BOLA only with a long buffer."""
+    outcome = Outcome(tmp_path, workload='video', counts=(4, 4, 4), parameters={'players': 2, 'beside': 2},
+                      answer=lambda *_: Answer(wait=0.0, transfer=0.1))
+    rates = {}
+    for row in outcome.requests:
+        if row['kind'] == 'segment' and row['page'].endswith('-v1'):
+            rates.setdefault(row['user'], []).append(round(int(row['size']) * 8 / 4e3))
+    assert set(rates) == {f'{name}-{number}' for name in ('gold', 'silver', 'bronze') for number in (1, 2)}
+    assert {rates[f'{name}-1'][1] for name in ('gold', 'silver', 'bronze')} == {5753}
+    assert rates['bronze-2'][:7] == [*4 * [237], 556, 2360, 5753], 'below 13 s of video the lowest'
+    rule = workloads.get('video')({'rule': 'bola'}).rules(outcome.spec.users)
+    assert set(rule.values()) == {adaptation.bola}
+
+
+def test_a_video_is_followed_by_another_and_the_first_was_begun_before(tmp_path):
+    outcome = Outcome(tmp_path, workload='video', counts=(3, 3, 3), duration_s=300,
+                      parameters={'players': 1, 'beside': 2, 'video_s': 40.0},
+                      answer=lambda *_: Answer(wait=0.0, transfer=0.5))
+    videos = {}
+    for row in outcome.requests:
+        if row['kind'] == 'segment':
+            videos.setdefault(row['user'], {}).setdefault(row['page'], []).append(row)
+    for found in videos.values():
+        first, *whole, _last = found.values()
+        assert 1 <= len(first) <= 10 and {len(rows) for rows in whole} == {10}
+        for rows, after in itertools.pairwise(whole):
+            assert len({row['server'] for row in rows}) == 1
+            # Shown to its end, 0.5 s after its start and 40 s long, before the next is requested.
+            assert float(after[0]['t_start']) - float(rows[0]['t_start']) == pytest.approx(40.5)
+    assert len({len(next(iter(found.values()))) for found in videos.values()}) > 1
+
+
+@pytest.mark.parametrize('values, said', [
+    ({'rule': 'best'}, "workload video: rule: 'best' is not throughput, bola or both"),
+    ({'buffer_s': 7}, 'workload video: buffer_s: 7 s hold less than two segments of 4 s (segment_s)')])
+def test_players_that_cannot_play_are_refused(values, said):
+    with pytest.raises(TrialError) as error:
+        workloads.get('video')(values).check()
+    assert str(error.value) == said
 
 
 def test_a_call_is_fifty_datagrams_a_second_all_the_time():

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """An evening in the boarding house of a school: everybody browses, some watch video or download updates, one calls.
 
-The parts are those of other workloads. All users load pages (`quic-pages`), every tenth of a class by HTTP/3. `players`
-percent of each class watch adaptive video (`video`), and `updates` percent download large files with long pauses between
-them. There is one call (`call`), to a telephone that is no user. Videos adapt to what the link leaves and are most of the
-bytes. There are no uploads: the servers only serve.
+The parts are those of other workloads. All users load pages (`quic-pages`), every tenth of a class by HTTP/3.
+`players` percent of each class watch adaptive video (`video`), and `updates` percent download large files with long
+pauses between them. There is one call (`call`), to a telephone that is no user. Videos adapt to what the link leaves
+and are most of the bytes. There are no uploads: the servers only serve.
 """
 import asyncio
 
@@ -22,6 +22,8 @@ SHARES = (10, 30, 60)
 #: Size of an update, bytes, and the mean pause between two of a user, s: together about 7 Mbit/s of 300 users.
 UPDATE, UPDATE_PAUSE_S = grid.nearest(10e6), 180.0
 HTTP3_PERCENT = 10
+#: Parameters that are those of `video`.
+OF_VIDEO = ('segment_s', 'buffer_s', 'video_s', 'rule')
 
 
 def evenly(users, percent):
@@ -44,7 +46,13 @@ class Evening(QuicPages):
         Parameter('think_s', 'number', 60.0, 's', 'mean pause (exponential) between two pages of a user', low=0.0,
                   high=3600.0),
         *(each for each in QuicPages.parameters if each.name in ('objects', 'connections')),
-        *(each for each in Video.parameters if each.name in ('segment_s', 'buffer_s')))
+        *(each for each in Video.parameters if each.name in OF_VIDEO))
+
+    def check(self):
+        self._video().check()
+
+    def _video(self):
+        return Video({name: self.values[name] for name in OF_VIDEO})
 
     def population(self, classes, per_class):
         shares = SHARES if len(classes) == len(SHARES) else [100 / len(classes)] * len(classes)
@@ -57,14 +65,14 @@ class Evening(QuicPages):
         return Call().beside(rate_bps, duration_s)
 
     async def run(self, run):
-        mine = set(run.spec.mine)
-        playing, updating = ([user for user in evenly(run.spec.users, self.values[what]) if user in mine]
-                             for what in ('players', 'updates'))
-        video = Video({name: self.values[name] for name in ('segment_s', 'buffer_s')})
+        mine, video = set(run.spec.mine), self._video()
+        rules = video.rules(evenly(run.spec.users, self.values['players']))
+        updating = [user for user in evenly(run.spec.users, self.values['updates']) if user in mine]
         async with asyncio.TaskGroup() as tasks:
             for user in run.spec.mine:
                 tasks.create_task(self.browse(run, user))
-            for user in playing:
-                tasks.create_task(video.act(run, user))
+            for user, rule in rules.items():
+                if user in mine:
+                    tasks.create_task(video.play(run, user, rule))
             tasks.create_task(closed.run(run, 1, UPDATE_PAUSE_S, self.phases(run.spec), 'update',
                                          lambda _slot: self.via, updating, UPDATE))
