@@ -375,6 +375,17 @@ class Measures:
         found = pages['outcome'][self._begun(pages) & (pages['class'] == name)]
         return dict(zip(*map(np.ndarray.tolist, np.unique(found, return_counts=True))))
 
+    def kinds(self):
+        """{kind of request: share of the body bytes of the requests that began in the interval}, greatest first; the
+        parts of pages are one."""
+        requests, found = self.cell.requests, {}
+        begun = self._begun(requests)
+        for kind, size in zip(requests['kind'][begun], requests['bytes'][begun]):
+            kind = 'page' if kind in ('document', 'object') else str(kind)
+            found[kind] = found.get(kind, 0.0) + float(size)
+        total = sum(found.values())
+        return {kind: size / total for kind, size in sorted(found.items(), key=lambda item: -item[1])} if total else {}
+
     def failed_share(self):
         """Share of the requests begun in the interval that were refused or failed."""
         return self._share(*FAILED)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base import typed
 from ..base.errors import TrialError
-from ..base.spec import Stat
+from ..base.spec import UPLOAD, Stat
 
 STAT = 'stat.json'
 TEXT = {'user', 'class', 'server', 'outcome', 'page', 'kind', 'scheme'}
@@ -111,8 +111,9 @@ class Cell(Stat):
     tunnels: dict           # counts: opened, failed, lost prematurely
     link: dict
     squid: dict
-    requests: dict
+    requests: dict          # without uploads
     received: dict
+    uploads: dict = None    # requests that sent bytes
     window: dict = None
     pages: dict = None
     beside: dict = None     # bytes of a constant-rate stream in each second
@@ -162,10 +163,14 @@ class Run:
     bench: dict = None
 
 
+def _chosen(rows, table):
+    """The rows of a table that a mask names."""
+    return {name: column[rows] for name, column in table.items()}
+
+
 def _without(users, table):
     """`table` without the rows of `users`."""
-    kept = ~np.isin(table['user'], list(users))
-    return {name: column[kept] for name, column in table.items()}
+    return _chosen(~np.isin(table['user'], list(users)), table)
 
 
 def read_cell(directory):
@@ -180,11 +185,14 @@ def read_cell(directory):
         found = read_table(directory / name) if (directory / name).exists() else None
         return found if found and len(next(iter(found.values()))) else None
 
+    requests = _without(direct, read_table(directory / 'requests.csv'))
+    sent = requests.get('kind', requests['user']) == UPLOAD
     return Cell(
         **vars(stat) | {'users': users}, direct=direct, http3=http3, path=directory,
         cut=max(stat.t_stop, meta.get('t_end') or stat.t_stop), sizes=(meta.get('spec') or {}).get('sizes') or {},
         phases=meta.get('phases') or [], tunnels=meta.get('tunnels') or {}, link=read_table(directory / 'link.csv'),
-        squid=read_table(directory / 'squid.csv'), requests=_without(direct, read_table(directory / 'requests.csv')),
+        squid=read_table(directory / 'squid.csv'), requests=_chosen(~sent, requests),
+        uploads=_chosen(sent, requests) if sent.any() else None,
         received=read_table(directory / 'bytes.csv'), window=table('window.csv'), pages=table('pages.csv'),
         beside=table('cbr1-received.csv'), call=table('cbr1-delays.csv'), past=table('past.csv'),
         offered=table('offered.csv'), found=table('found.csv'), host=table('host.csv'), stalls=table('stalls.csv'))

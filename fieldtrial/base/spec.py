@@ -11,6 +11,8 @@ from . import typed
 LANE_BPS = 4e6
 #: Set-up, lead and tear-down, on top of a cell's own seconds.
 AROUND_S = 10.0
+#: Kind of the requests that send a body, in requests.csv.
+UPLOAD = 'upload'
 
 
 @dataclasses.dataclass(frozen=True)

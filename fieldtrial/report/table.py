@@ -158,6 +158,11 @@ def _busy(measures):
     return f'{shown(wording.percent, measures.machine_busy)} and {squid}'
 
 
+def _upload(measures):
+    sample = measures.sample_of(measures.cell.uploads)
+    return f'{wording.seconds(sample.mean())} ({sample.survival.count})'
+
+
 def _together(found):
     ratios, _, count = found
     return wording.ratios(ratios) + (f' ({count} times)' if count > 1 else '')
@@ -196,6 +201,9 @@ def notes(group):
             wording.ratios(ratios) for _, ratios, _ in found), m.phase_ratios) if m.paused_classes() else ''),
         *((f'per user, 10 to 20 s after: {name}', lambda m, name=name: shown(_together, recovery.together, m, name))
           for name in dict.fromkeys(phase['after'] for phase in cell.phases if phase.get('after'))),
+        ('of the bytes of bodies', lambda m: ', '.join(
+            f'{kind} {wording.percent(share, 0)}' for kind, share in m.kinds().items()) if m.cell.uploads else ''),
+        ('uploads, mean time', lambda m: shown(str, _upload, m) if m.cell.uploads else ''),
         ('requests refused or failed', lambda m: _share(m.failed_share, 0, 2)),
         ('tunnels lost before their time, or not opened', _tunnels),
         ('requests unfinished at the end', lambda m: _share(m.unfinished_share, 0.05, 1))]

@@ -6,7 +6,7 @@
 writes nginx's configuration, a certificate for the names, and a file for each size of the grid (site/grid.py) to DIR,
 and then executes nginx.
 The files are sparse: they take no space, and nothing on the path compresses them. /b/ sends "no-store"; /c/ is
-cacheable. Over TLS it offers HTTP/2, and it never closes a connection because it is idle. With --pages SEED it has web
+cacheable. POST /up/ANYTHING is answered without a body once all of its own has been read. Over TLS it offers HTTP/2, and it never closes a connection because it is idle. With --pages SEED it has web
 pages, too (pages.py).
 Started as root, nginx drops privileges in its worker; DIR must be accessible to everyone.
 """
@@ -65,6 +65,10 @@ http {{
         client_header_timeout 24h;
         keepalive_timeout 24h;{locations}
     }}
+    server {{
+        listen unix:{directory}/sink;
+        return 200 "";
+    }}
 }}
 '''
 LOCATIONS = '''
@@ -80,6 +84,13 @@ LOCATIONS = '''
             types { text/html html; text/css css; text/javascript js; image/png png; }
             add_header Cache-Control "no-store";
             add_header Timing-Allow-Origin "*";
+        }
+        location /up/ {
+            # nginx alone would answer before it has read the body.
+            client_max_body_size 128m;
+            proxy_pass_request_body off;
+            proxy_set_header Content-Length "";
+            proxy_pass http://unix:DIRECTORY/sink;
         }
         location / { return 404; }'''
 #: Since this version HTTP/2 is a directive; before, it was a parameter of `listen`, for which later versions warn.
@@ -154,7 +165,8 @@ class Origin:
         if directive:
             listen_tls.append('        http2 on;')
         return CONFIGURATION.format(user=user, directory=self.directory, listen='\n'.join(listen),
-                                    listen_tls='\n'.join(listen_tls), locations=LOCATIONS)
+                                    listen_tls='\n'.join(listen_tls),
+                                    locations=LOCATIONS.replace('DIRECTORY', self.directory))
 
     def _version(self):
         """The version of nginx, three numbers."""

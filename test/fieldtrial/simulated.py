@@ -63,10 +63,15 @@ class Clients:
         self.most = collections.Counter()      #: greatest number of them
         self.asked = []                        #: (user, server, path) of every request
         self.ways = collections.Counter()      #: requests by way (run.WAYS)
+        self.sent = []                         #: (user, bytes) of every upload
         self.tunnels = Tunnels()
 
     def reachable(self, _user):
         return self._spec.servers
+
+    def post(self, user, server, path, size):
+        self.sent.append((user.name, size))
+        return _Exchange(self, user, self._answer(user, server, 0), 0)
 
     def get(self, user, server, path, via):
         self.asked.append((user.name, server.name, path))

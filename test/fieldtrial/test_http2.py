@@ -295,6 +295,60 @@ def test_a_server_that_fails_is_an_error_and_asked_again_on_a_new_tunnel(tmp_pat
     scripted(tmp_path, origin, script, test)
 
 
+def test_an_upload_is_sent_as_the_server_allows(tmp_path, origin):
+    """No more than its window; the answer that comes before the end of the body is an error."""
+    def script(server, stream):
+        if len(server.seen.of(h2.events.RequestReceived)) == 2:
+            server.answer(stream)
+
+    async def test(tunnels, user, server, seen):
+        async with asyncio.TaskGroup() as tasks:
+            made = tasks.create_task(status(tunnels.get(user, server, '/up', upload=100_000)))
+            await until(lambda: received(seen) == 65_535)
+            assert not seen.of(h2.events.StreamEnded) and not made.done()
+            asked, = seen.of(h2.events.RequestReceived)
+            assert dict(asked.headers).items() >= {':method': 'POST', 'content-length': '100000'}.items()
+            there = seen.servers[0]
+            for stream in (asked.stream_id, None):
+                there.h2.increment_flow_control_window(65_535, stream)
+            there.write()
+            await until(lambda: seen.of(h2.events.StreamEnded))
+            assert received(seen) == 100_000
+            there.answer(asked.stream_id)
+            there.write()
+        assert made.result() == '200'
+        with pytest.raises(http2.TunnelError, match='before it had the whole body'):
+            await body_of(tunnels.get(user, server, '/up', upload=200_000))
+
+    def received(seen):
+        return sum(len(event.data) for event in seen.of(h2.events.DataReceived))
+
+    async def status(exchange):
+        async with exchange as response:
+            assert await body(response) == b''
+            return str(response.status)
+
+    async def body_of(exchange):
+        async with exchange as response:
+            return await body(response)
+    scripted(tmp_path, origin, script, test)
+
+
+def test_nginx_reads_an_upload_whole(origin):
+    """Over HTTP/2, as a user sends it, and the answer has no body."""
+    context = http2.context(origin.certificate)
+
+    async def post():
+        _, tunnel = await asyncio.get_running_loop().create_connection(
+            lambda: http2.Tunnel('s01.test'), '127.0.0.1', origin.ports[1], ssl=context, server_hostname='s01.test')
+        tunnels = type('Tunnels', (), {'of': staticmethod(lambda *_: asyncio.sleep(0, tunnel))})
+        async with http2.Exchange(tunnels, None, None, '/up/x', upload=3_000_000) as response:
+            found = response.status, await body(response)
+        tunnel.abort()
+        return found
+    assert asyncio.run(asyncio.wait_for(post(), 60)) == (200, b'')
+
+
 def test_a_server_without_http2_is_an_error(tmp_path, origin):
     async def test(tunnels, user, server, _seen):
         with pytest.raises(http2.TunnelError, match='the server does not speak HTTP/2'):

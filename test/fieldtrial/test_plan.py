@@ -219,6 +219,16 @@ def test_every_topic_of_a_quick_run_has_a_figure_of_both_squids():
     assert topics == {'Pages', 'Downloads', 'Calls', 'Video', 'Fairness', 'Queue'}
 
 
+def test_an_evening_takes_as_long_as_the_help_says():
+    for more, minutes in (([], 240), (['--seconds', '600'], 41)):
+        asked = options.read(['--evening', *more])
+        cells = plan.cells_of(plan.chosen(asked), asked, None)
+        assert [spec.arm for spec in cells] == ['stock', 'router-cake', 'router-sqm', 'msfrs']
+        assert cli.seconds_of(cells, asked.lanes) / 60 == pytest.approx(minutes, rel=0.01)
+    text = ' '.join(options.parser().format_help().split())
+    assert 'That takes four hours; with --seconds 600 it takes 41 minutes' in text
+
+
 def test_full_run_on_two_processors_takes_less_than_90_minutes():
     asked = options.read(['--lanes', '6'])
     assert cli.seconds_of(plan.cells_of(plan.chosen(asked), asked, None), 6) < 90 * 60

@@ -158,6 +158,20 @@ def test_what_had_no_answer_went_by_nothing(tmp_path):
     assert measures.http3_share() == 0.0
 
 
+def test_uploads_are_in_no_figure_of_what_was_received(tmp_path, cell):
+    """They have a line of their own, next to the parts of what was."""
+    path = cell / 'requests.csv'
+    header, *rows = path.read_text().splitlines()
+    before = measures_of(cell).sample().survival.count
+    path.write_text('\n'.join([header, *rows, *(
+        f'{t},{t},{t + 3},gold-1,gold,s12,12,2000000,2000000,200,ok,,upload,h2' for t in (5, 20, 40)),
+        '50,50,51,gold-1,gold,s12,12,1000,1000,200,ok,,segment,h2']) + '\n')
+    measures = measures_of(cell)
+    assert measures.sample().survival.count == before + 1
+    assert 'uploads, mean time: MSF-RS 3.00 s (2)' in table.notes({'msfrs': measures})
+    assert sum(measures.kinds().values()) == pytest.approx(1) and list(measures.kinds()) == ['page', 'segment']
+
+
 def test_ten_seconds_are_shown_beside_the_whole(cell):
     assert any(note.startswith('off the weights in ten seconds, on average: MSF-RS 0.0 % (quanta alone, 6 under way: ')
                for note in table.notes({'msfrs': measures_of(cell)}))

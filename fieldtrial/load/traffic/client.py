@@ -76,6 +76,10 @@ class Clients:
         return next(((source, address) for source, address in ((user.v4, server.v4), (user.v6, server.v6))
                      if source and address), None)
 
+    def post(self, user, server, path, size):
+        """An upload of `size` bytes on the user's tunnel to the server, as a context manager like that of `get`."""
+        return self.tunnels.get(user, server, path, upload=size)
+
     def get(self, user, server, path, via):
         """The request, by one of run.WAYS, as a context manager of aiohttp: entering it waits for the header."""
         if via in ('h2', 'h3'):

@@ -51,6 +51,7 @@ class Tunnel(asyncio.Protocol):
         self._h2.local_settings = h2.settings.Settings(client=True, initial_values=SETTINGS)
         self._transport = None
         self._exchanges = {}               # {stream: Exchange}
+        self._unsent = {}                  # {stream: bytes of its request's body that the server has not allowed yet}
         self._waiting = collections.deque()   # callers beyond the server's limit of streams
         self._over = None                  # the TunnelError of a tunnel that accepts no more requests
 
@@ -81,6 +82,7 @@ class Tunnel(asyncio.Protocol):
             return
         for event in events:
             self._take(event)
+        self._send_bodies()
         self._write()
 
     def connection_lost(self, exc):
@@ -88,8 +90,9 @@ class Tunnel(asyncio.Protocol):
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
-    async def request(self, exchange, path):
-        """Requests `path`; the response goes to the Exchange. Returns the stream's number. Raises TunnelError."""
+    async def request(self, exchange, path, upload=0):
+        """Requests `path`, or posts `upload` bytes to it; the response goes to the Exchange. Returns the stream's number.
+        Raises TunnelError."""
         while self.open and self._h2.open_outbound_streams >= self._h2.remote_settings.max_concurrent_streams:
             room = asyncio.get_running_loop().create_future()
             self._waiting.append(room)
@@ -97,14 +100,20 @@ class Tunnel(asyncio.Protocol):
         if self._over:
             raise self._over
         stream = self._h2.get_next_available_stream_id()
-        self._h2.send_headers(stream, [(':method', 'GET'), (':scheme', 'https'), (':authority', self._authority),
-                                       (':path', path), *FIELDS], end_stream=True)
+        body = (('content-length', str(upload)),) if upload else ()
+        self._h2.send_headers(stream, [(':method', 'POST' if body else 'GET'), (':scheme', 'https'),
+                                       (':authority', self._authority), (':path', path), *FIELDS, *body],
+                              end_stream=not body)
         self._exchanges[stream] = exchange
+        if body:
+            self._unsent[stream] = upload
+            self._send_bodies()
         self._write()
         return stream
 
     def forget(self, stream):
         """The caller has no more interest in this stream; it is cancelled if it has not ended."""
+        self._unsent.pop(stream, None)
         if self._exchanges.pop(stream, None) and not self._transport.is_closing():
             self._h2.reset_stream(stream, h2.errors.ErrorCodes.CANCEL)
             self._write()
@@ -140,7 +149,19 @@ class Tunnel(asyncio.Protocol):
         elif isinstance(event, h2.events.ConnectionTerminated):
             self._end(f'GOAWAY: {event.error_code!s}')
 
+    def _send_bodies(self):
+        """Sends of each body what the server's windows allow."""
+        for stream, left in list(self._unsent.items()):
+            while (size := min(left, self._h2.local_flow_control_window(stream),
+                               self._h2.max_outbound_frame_size)) > 0:
+                left -= size
+                self._h2.send_data(stream, bytes(size), end_stream=not left)
+            self._unsent[stream] = left
+        self._unsent = {stream: left for stream, left in self._unsent.items() if left}
+
     def _finish(self, stream, error=None):
+        if self._unsent.pop(stream, 0):
+            error = error or TunnelError('the server answered before it had the whole body')
         exchange = self._exchanges.pop(stream, None)
         if exchange:
             exchange.ended(error)
@@ -163,6 +184,7 @@ class Tunnel(asyncio.Protocol):
         if self._over:
             return
         self._over = TunnelError(why)
+        self._unsent.clear()
         self._ended()
         exchanges, self._exchanges = self._exchanges, {}
         for exchange in exchanges.values():
@@ -180,8 +202,9 @@ class Exchange:
     `content.readany()` gives the body in pieces, b'' at its end. Raises TunnelError, or OSError if no tunnel can be
     opened."""
 
-    def __init__(self, tunnels, user, server, path):
-        self._tunnels, self._whose, self._path = tunnels, (user, server), path
+    def __init__(self, tunnels, user, server, path, **more):
+        """more: arguments of Tunnel.request."""
+        self._tunnels, self._whose, self._path, self._more = tunnels, (user, server), path, more
         self._tunnel = self._stream = None
         self._news = asyncio.Queue()    # the status, then pieces; b'' or an exception ends it
         self.status, self.content = 0, self
@@ -195,7 +218,7 @@ class Exchange:
 
     async def __aenter__(self):
         self._tunnel = await self._tunnels.of(*self._whose)
-        self._stream = await self._tunnel.request(self, self._path)
+        self._stream = await self._tunnel.request(self, self._path, **self._more)
         try:
             self.status = await self.readany() or 0
             if not self.status:
@@ -232,9 +255,9 @@ class Tunnels:
         #: Tunnels: opened; failed, could not be opened; lost, ended before they were closed.
         self.counts = collections.Counter()
 
-    def get(self, user, server, path):
-        """The Exchange of a request on the user's tunnel to the server."""
-        return Exchange(self, user, server, path)
+    def get(self, user, server, path, **more):
+        """The Exchange of a request on the user's tunnel to the server. more: arguments of Tunnel.request."""
+        return Exchange(self, user, server, path, **more)
 
     async def of(self, user, server):
         """The user's one tunnel to the server; opened if there is none. Raises OSError."""

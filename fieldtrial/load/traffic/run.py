@@ -5,6 +5,7 @@ import collections
 import itertools
 
 from . import records
+from ...base.spec import UPLOAD
 
 #: Most requests in flight: an overloaded gateway must not exhaust the machine's memory and sockets. A request beyond it
 #: is recorded as an error at once, and listed in meta.json under "errors".
@@ -54,6 +55,13 @@ class Run:
         """Waits until `when`, seconds since t0."""
         await asyncio.sleep(max(0.0, when - self.now()))
 
+    async def upload(self, user, offer):
+        """Posts `offer.size` bytes on the user's tunnel to the server; returns the record, as fetch(). The bytes are in
+        no count of bytes received."""
+        request = records.Request(user, offer.server, offer.size, 'h2', UPLOAD, '', self.now())
+        path = f'/up/{offer.size}/{user.name}-{next(self._serial)}'
+        return await self._made(request, self._clients.post(user, offer.server, path, offer.size))
+
     async def fetch(self, user, offer, kind='object', page='', path=None, wanted_at=None, via=None):
         """Makes one request and reads the whole response; returns its record. If cancelled, it is recorded as
         unfinished.
@@ -65,13 +73,17 @@ class Run:
         request = records.Request(user, offer.server, offer.size, via or ('https' if offer.tls else 'http'), kind, page,
                                   self.now() if wanted_at is None else wanted_at)
         path = path or f'/b/{offer.size}/{user.name}-{next(self._serial)}'
+        return await self._made(request, self._clients.get(user, offer.server, path, request.via))
+
+    async def _made(self, request, exchange):
+        """Makes and records a request; exchange: of client.Clients."""
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             if self.in_flight > MOST_IN_FLIGHT:
                 self._error(request, f'not sent: {MOST_IN_FLIGHT} requests were in flight')
             else:
-                await self._read(request, path)
+                await self._read(request, exchange)
         except asyncio.CancelledError:
             request.outcome = 'unfinished'
             raise
@@ -92,13 +104,15 @@ class Run:
             self._count(f'idle tunnel: {type(error).__name__}: {error}')
             return None
 
-    async def _read(self, request, path):
-        async with self._clients.get(request.user, request.server, path, request.via) as response:
+    async def _read(self, request, exchange):
+        async with exchange as response:
             request.t_first_byte = self.now()
             request.status = response.status
             request.via = getattr(response, 'via', request.via)     # how it was sent in the end
             while piece := await response.content.readany():
                 self.records.received(request, len(piece))
+        if request.kind == UPLOAD and not request.got:
+            request.got = request.size      # as the server has read it whole
         self._judge(request)
 
     def told(self, request, got, problem):

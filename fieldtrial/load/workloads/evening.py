@@ -3,8 +3,9 @@
 
 The parts are those of other workloads. All users load pages (`quic-pages`), every tenth of a class by HTTP/3.
 `players` percent of each class watch adaptive video (`video`), and `updates` percent download large files with long
-pauses between them. There is one call (`call`), to a telephone that is no user. Videos adapt to what the link leaves
-and are most of the bytes. There are no uploads: the servers only serve.
+pauses between them. `uploads` percent send files, one after the other with pauses, as a telephone sends its pictures;
+the uplink is not limited. There is one call (`call`), to a telephone that is no user. Videos adapt to what the link
+leaves and are most of the bytes.
 """
 import asyncio
 
@@ -21,6 +22,9 @@ from .video import Video
 SHARES = (10, 30, 60)
 #: Size of an update, bytes, and the mean pause between two of a user, s: together about 7 Mbit/s of 300 users.
 UPDATE, UPDATE_PAUSE_S = grid.nearest(10e6), 180.0
+#: The same of an uploaded file, the size of a picture: about 2 Mbit/s. The trial does not limit the uplink, so their
+#: size and number must. Of the downlink they take only acknowledgements, 2 % of their bytes.
+FILE, FILE_PAUSE_S = grid.nearest(2e6), 120.0
 HTTP3_PERCENT = 10
 #: Parameters that are those of `video`.
 OF_VIDEO = ('segment_s', 'buffer_s', 'video_s', 'rule')
@@ -32,10 +36,10 @@ def evenly(users, percent):
 
 
 class Evening(QuicPages):
-    """Pages, video, updates and a call at once."""
+    """Pages, video, updates, uploads and a call at once."""
 
     name = 'evening'
-    summary = 'an evening of many users: pages, adaptive video, updates, HTTP/3 and a call'
+    summary = 'an evening of many users: pages, adaptive video, updates, uploads, HTTP/3 and a call'
     profile = Profile('An evening', rank=1, shared=True, queue=True,
                       answers=(PAGES, *Video.profile.answers, *Call.profile.answers))
     parameters = (
@@ -43,6 +47,7 @@ class Evening(QuicPages):
                   'tenths', low=3, high=2000),
         Parameter('players', 'integer', 20, '%', 'of each class who watch video', low=0, high=100),
         Parameter('updates', 'integer', 5, '%', 'of each class who download updates', low=0, high=100),
+        Parameter('uploads', 'integer', 5, '%', 'of each class who upload files', low=0, high=100),
         Parameter('think_s', 'number', 60.0, 's', 'mean pause (exponential) between two pages of a user', low=0.0,
                   high=3600.0),
         *(each for each in QuicPages.parameters if each.name in ('objects', 'connections')),
@@ -67,7 +72,8 @@ class Evening(QuicPages):
     async def run(self, run):
         mine, video = set(run.spec.mine), self._video()
         rules = video.rules(evenly(run.spec.users, self.values['players']))
-        updating = [user for user in evenly(run.spec.users, self.values['updates']) if user in mine]
+        updating, sending = ([user for user in evenly(run.spec.users, self.values[what]) if user in mine]
+                             for what in ('updates', 'uploads'))
         async with asyncio.TaskGroup() as tasks:
             for user in run.spec.mine:
                 tasks.create_task(self.browse(run, user))
@@ -76,3 +82,14 @@ class Evening(QuicPages):
                     tasks.create_task(video.play(run, user, rule))
             tasks.create_task(closed.run(run, 1, UPDATE_PAUSE_S, self.phases(run.spec), 'update',
                                          lambda _slot: self.via, updating, UPDATE))
+            for user in sending:
+                tasks.create_task(self._upload(run, user))
+
+    async def _upload(self, run, user):
+        """The uploads of one user."""
+        pause = run.offers.random('pause', user.name)
+        for offer in closed.offers_of(run, user, 'upload', FILE):
+            await asyncio.sleep(pause.expovariate(1.0 / FILE_PAUSE_S))
+            if run.now() >= run.spec.duration_s:
+                return
+            await run.upload(user, offer)
