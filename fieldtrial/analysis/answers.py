@@ -25,14 +25,22 @@ class Quantity:
 
     title: str                  #: of its picture, with the unit of its axis
     value: Callable
-    form: Callable              #: a value as text
+    form: Callable              #: a value, or its mean over several seeds, as text
     unit: float = 1.0           #: of the axis, in that of the value
     least: float = 0.0          #: a smaller difference is nothing to users, in the unit of the value
     more: bool = False          #: whether more is better
     by_class: bool = True       #: whether classes differ in it
     sample: Callable = None     #: the Sample whose mean it is, if any: noise is known then
-    said: Callable = None       #: Measures to text, where that says more than the value
+    said: Callable = None       #: a list of Measures, one for each seed, to text, where that says more than the value
     drawn: str = None           #: name of the Quantity that shows more in a picture, if any
+
+    def values(self, measured, name):
+        """Its values by seed."""
+        return [self.value(measures, name) for measures in measured]
+
+    def mean(self, measured, name):
+        """Their mean."""
+        return stats.mean_of(self.values(measured, name))
 
 
 def _mean(sample, survival=None):
@@ -78,7 +86,7 @@ QUANTITIES = {
     'rate': Quantity('Bandwidth of a user, kbit/s', _rate_bps, _bps, unit=1e3, more=True),
     # 3 %: the largest error that the targets of shared links allow.
     'shares': Quantity('Error of the shares', _shares_error, wording.percent, least=0.03, by_class=False, drawn='rate',
-                       said=lambda m: wording.ratios(m.ratios()[0])),
+                       said=lambda measured: wording.ratios(stats.mean_of([m.ratios()[0] for m in measured]))),
     'bitrate': Quantity('Bitrate of video, Mbit/s', video.bitrate, _bps, unit=1e6, more=True),
     # 1 %: what the target of playback allows.
     'stalled': Quantity('Playback stalled, % of the time', video.stalled_share, wording.percent, unit=0.01, least=0.01),
@@ -117,13 +125,22 @@ class Told:
     clauses: tuple
     mark: str
     why: str
-    group: dict             #: the condition's {arm: Measures}
+    group: dict             #: {arm: [Measures]}, one for each seed
     figures: tuple          #: names of its Quantities
 
     @property
     def cell(self):
-        """The cell of MSF-RS."""
-        return self.group[OURS].cell
+        """The first cell of MSF-RS."""
+        return self.group[OURS][0].cell
+
+    @property
+    def seeds(self):
+        """How many seeds its figures are means of."""
+        return len(self.group[OURS])
+
+    def condition(self):
+        """The condition as text."""
+        return wording.over_seeds([measures.cell for measures in self.group[OURS]])
 
     def sentence(self, most=None):
         """The text, of at most so many clauses."""
@@ -138,18 +155,21 @@ def _stock(group):
 
 def _peers(group):
     """The arms that others would use instead, as far as they are judged."""
-    return [arm for arm, measures in group.items() if arm.startswith(('stock-', 'router-')) and arm != 'stock-quic'
-            and not verdict.unjudged(measures)]
+    return [arm for arm, measured in group.items() if arm.startswith(('stock-', 'router-')) and arm != 'stock-quic'
+            and not verdict.unjudged(*measured)]
 
 
 def _compared(what, name, ours, stock):
-    """BETTER, SAME or WORSE."""
-    mine, theirs = what.value(ours, name), what.value(stock, name)
-    gain = (mine - theirs) if what.more else (theirs - mine)
-    if mine == theirs or abs(gain) < max(what.least, ALIKE * abs(theirs)):
+    """BETTER, SAME or WORSE. Several seeds are the noise; of one it is known if the figure has a sample."""
+    mine, theirs = what.values(ours, name), what.values(stock, name)
+    gains = [(one - other) if what.more else (other - one) for one, other in zip(mine, theirs)]
+    gain = stats.mean_of(gains)
+    if gain == 0 or abs(gain) < max(what.least, ALIKE * abs(stats.mean_of(theirs))):
         return SAME
-    if what.sample:
-        noise = ratio_interval(_mean, what.sample(ours, name), what.sample(stock, name))
+    if any(each * gain <= 0 for each in gains):
+        return SAME
+    if what.sample and len(gains) == 1:
+        noise = ratio_interval(_mean, what.sample(ours[0], name), what.sample(stock[0], name))
         if noise and noise[0] <= 1 <= noise[1]:
             return SAME
     return BETTER if gain > 0 else WORSE
@@ -158,20 +178,21 @@ def _compared(what, name, ours, stock):
 def _clause(figure, text, group, leads):
     """(the clause, its mark or ''). StatsError if MSF-RS has no such figure."""
     what, stock = quantity(figure.partition(':')[0]), _stock(group)
-    first = first_class(group[OURS].cell.weights)
+    weights = group[OURS][0].cell.weights
+    first = first_class(weights)
     name = first if figure.endswith(':first') else None
 
     def shown(arm):
-        return what.said(group[arm]) if what.said else what.form(what.value(group[arm], name))
-    what.value(group[OURS], name)       # refuses where the text alone would not
+        return what.said(group[arm]) if what.said else what.form(what.mean(group[arm], name))
+    what.mean(group[OURS], name)       # refuses where the text alone would not
     try:
-        said = text.format(shown(OURS), first=first, weights=wording.plain(group[OURS].cell.weights))
+        said = text.format(shown(OURS), first=first, weights=wording.plain(weights))
     except (AttributeError, IndexError, KeyError, ValueError):
         raise StatsError(f'{text}: no sentence of this version') from None      # records may be of another one
     if stock is None or (theirs := wording.attempt(shown, stock)[0]) is None:
         return said, ''
     said += f' instead of {theirs}' + (' with unmodified Squid' if leads else '')
-    values = {arm: wording.attempt(what.value, group[arm], name)[0] for arm in _peers(group) if leads}
+    values = {arm: wording.attempt(what.mean, group[arm], name)[0] for arm in _peers(group) if leads}
     known = {arm: value for arm, value in values.items() if value is not None}
     if known:
         best = (max if what.more else min)(known, key=known.get)
@@ -193,19 +214,29 @@ def _told(answer, group):
         marks.append(mark)
         figures.append(figure.partition(':')[0])
     stock = _stock(group)
-    why = verdict.unjudged(*(group[arm] for arm in (OURS, stock) if arm))
+    why = verdict.unjudged(*(measures for arm in (OURS, stock) if arm for measures in group[arm]))
     if not why and '' in marks:
         why = 'Not judged: this run has no such figure of unmodified Squid.'
     mark = UNJUDGED if why else next((each for each in (WORSE, BETTER) if each in marks), SAME)
     return Told(answer.topic, tuple(clauses), mark, why, group, tuple(dict.fromkeys(figures)))
 
 
+def _best(groups):
+    """{arm: [Measures]} of those of `groups`, which differ in the seed alone, that tell most: the judged ones with both
+    Squids, if there are any. An arm that is not in all of them is left out."""
+    full = [group for group in groups if _stock(group)]
+    judged = [group for group in full if not verdict.unjudged(group[OURS], group[_stock(group)])]
+    taken = judged or full or groups
+    return {arm: measured for arm, measured in verdict.merged(taken).items() if len(measured) == len(taken)}
+
+
 def told(groups):
-    """[Told], one for each topic of the run. Of several conditions that have a topic, the first in order is taken that
-    has both Squids and is judged. A sentence is worse if any clause is, and better if none is and some clause is."""
+    """[Told], one for each topic of the run, over all seeds of a condition. Of several conditions that have a topic, the
+    first in order is taken that has both Squids and is judged. A sentence is worse if any clause is, and better if none
+    is and some clause is."""
     found = {}
-    for group in (group for group in groups if OURS in group):
-        for answer in group[OURS].cell.profile.told():
+    for group in map(_best, verdict.over_seeds([group for group in groups if OURS in group])):
+        for answer in group[OURS][0].cell.profile.told():
             new, old = _told(answer, group), found.get(answer.topic)
             if new and (old is None or old.mark == UNJUDGED != new.mark):
                 found[answer.topic] = new

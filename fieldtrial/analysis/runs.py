@@ -146,10 +146,14 @@ class Cell(Stat):
 
     def condition(self):
         """A hashable key of everything that must be equal for two cells to be compared: all but the arm."""
+        return (*self.setting(), self.seed)
+
+    def setting(self):
+        """The same without the seed."""
         sizes = tuple((name, self.users_of(name), weight) for name, weight in self.weights.items())
         parameters = json.dumps(self.parameters, sort_keys=True)
         return (self.workload, parameters, self.trace, self.rate_bps, self.buffer_bdp, self.buffer_bytes, self.rtts_ms,
-                sizes, self.seed, round(self.seconds), self.gateways)
+                sizes, round(self.seconds), self.gateways)
 
 
 @dataclass

@@ -131,6 +131,23 @@ def by_condition(measured):
     return sorted(ordered, key=lambda group: wording.condition_order(next(iter(group.values())).cell))
 
 
+def over_seeds(groups):
+    """[[{arm: Measures}]]: the groups of by_condition, together those that differ in the seed alone."""
+    found = {}
+    for group in groups:
+        found.setdefault(next(iter(group.values())).cell.setting(), []).append(group)
+    return list(found.values())
+
+
+def merged(groups):
+    """{arm: [Measures]} of groups that differ in the seed alone."""
+    found = {}
+    for group in groups:
+        for arm, measures in group.items():
+            found.setdefault(arm, []).append(measures)
+    return dict(sorted(found.items(), key=lambda item: wording.arm_order(item[0])))
+
+
 def judge(groups, bench=None):
     """The Verdict on a run: `groups` as by_condition makes them, `bench` the object of bench.json, or None."""
     measured = [measures for group in groups for measures in group.values()]

@@ -2,6 +2,7 @@
 """Text forms of figures, arms and conditions, for both the terminal and the report."""
 import math
 import re
+from dataclasses import replace
 from pathlib import PurePath
 
 from . import stats
@@ -110,10 +111,10 @@ def ratios(values):
 
 
 def spread(form, values):
-    """[6.1, 7.0, 6.7] -> '6.60 (6.10 to 7.00)', the mean with the least and the greatest; one alone is itself. Of
+    """[6.1, 7.0, 6.7] -> '6.60 (6.10 to 7.00)', the mean with the least and the greatest, unless they read alike. Of
     dictionaries the mean alone. form: a value as text."""
     mean = stats.mean_of(values)
-    if len(values) == 1 or isinstance(mean, dict) or not math.isfinite(mean):
+    if isinstance(mean, dict) or not math.isfinite(mean) or form(min(values)) == form(max(values)):
         return form(mean)
     return f'{form(mean)} ({form(min(values))} to {form(max(values))})'
 
@@ -180,6 +181,14 @@ def workload(cell):
 def condition(cell):
     """A condition as full text."""
     return f'{workload(cell)}: {setting(cell)}, {users(cell)}, {cell.seconds:.0f} s'
+
+
+def over_seeds(cells):
+    """The condition of cells that differ in the seed alone, as full text with all seeds."""
+    seeds = dict.fromkeys(cell.seed for cell in cells)
+    if len(seeds) == 1:
+        return condition(cells[0])
+    return f'{condition(replace(cells[0], repeated=False))}, means of seeds {", ".join(map(str, seeds))}'
 
 
 def condition_order(cell):

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What users get, as pictures: for each topic the figures of its sentence, as bars by class and arm."""
+"""What users get, as pictures: for each topic the figures of its sentence, as bars by class and arm; of several seeds
+the mean, with a line from the least to the greatest."""
 import math
 import re
 from typing import NamedTuple
 
 from matplotlib.patches import Patch
 
-from ..analysis import answers, stalls, wording
+from ..analysis import answers, stalls, stats, wording
 from ..analysis.answers import quantity
 from ..base.errors import TrialError
 from . import svg
@@ -28,26 +29,30 @@ class Picture(NamedTuple):
 
 def _named(group, arm):
     name = 'msfrs' if arm == answers.OURS else wording.arm(arm)
-    return f'{name} (not judged)' if stalls.why_not_judged(group[arm]) else name
+    return f'{name} (not judged)' if any(map(stalls.why_not_judged, group[arm])) else name
 
 
 def _bars(what, group):
-    """{class, or '' for all users: {arm: value}} in the unit of the axis, without what was not measured."""
-    cell = next(iter(group.values())).cell
+    """{class, or '' for all users: {arm: values by seed}} in the unit of the axis, without what was not measured."""
+    cell = next(iter(group.values()))[0].cell
     found = {}
     for name in cell.weights if what.by_class else (None,):
-        values = {arm: wording.attempt(what.value, measures, name)[0] for arm, measures in group.items()}
-        found[name or ''] = {arm: value / what.unit for arm, value in values.items() if value is not None}
+        values = {arm: wording.attempt(what.values, measured, name)[0] for arm, measured in group.items()}
+        found[name or ''] = {arm: [each / what.unit for each in seeds] for arm, seeds in values.items()
+                             if seeds is not None}
     return {name: values for name, values in found.items() if values}
 
 
 def _paint(axes, what, group, rows):
-    most, place, ticks = max(value for values in rows.values() for value in values.values()), 0.0, {}
+    most, place, ticks = max(max(seeds) for values in rows.values() for seeds in values.values()), 0.0, {}
     for name, values in rows.items():
         ticks[name] = place + (len(values) - 1) * BAR_IN / 2
-        for arm, value in values.items():
+        for arm, seeds in values.items():
+            value = stats.mean_of(seeds)
             axes.barh(place, value, height=BAR_IN * 0.86, color=svg.arm(arm), linewidth=0)
-            axes.annotate(wording.number(value), (value, place), xytext=(3, 0), textcoords='offset points', va='center',
+            if len(seeds) > 1:
+                axes.plot([min(seeds), max(seeds)], [place, place], color=svg.INK, linewidth=1)
+            axes.annotate(wording.number(value), (max(seeds), place), xytext=(3, 0), textcoords='offset points', va='center',
                           fontweight='bold' if arm == answers.OURS else 'normal')
             place += BAR_IN
         place += GAP_IN
@@ -73,7 +78,7 @@ def drawn(told):
                 key = AXIS_IN + KEY_IN * math.ceil(len(each.group) / 2)
                 text = svg.panel(lambda axes: _paint(axes, what, each.group, rows), bottom=key, left=LEFT_IN,
                                  height=0.25 + place + key)
-                label = f'{each.topic}: {what.title}, by arm; {wording.condition(each.cell)}'
+                label = f'{each.topic}: {what.title}, by arm; {each.condition()}'
                 file = NOT_IN_NAMES.sub('-', f'{each.topic}-{name}'.lower()) + '.svg'
                 found[each.cell.path, name] = Picture(file, label, text)
     return list(found.values())

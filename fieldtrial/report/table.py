@@ -213,6 +213,30 @@ def notes(group):
             yield f'{text}: {", ".join(said)}'
 
 
+def seeds(groups):
+    """The condition of groups that differ in the seed alone, as text."""
+    return wording.over_seeds([next(iter(group.values())).cell for group in groups])
+
+
+def seeds_text(groups):
+    """A block of lines: each figure of each arm over `groups`, which differ in the seed alone."""
+    group = verdict.merged(groups)
+    yield ''
+    yield from wrapped(f'{seeds(groups)} (least to greatest)', others='  ')
+    figures = [(' '.join(filter(None, (column.head, column.unit))), {
+        wording.arm(arm): column.text(measured) for arm, measured in group.items()})
+        for column in columns(next(iter(group.values()))[0].cell.weights)]
+    for table, rows in by_class(group):
+        for place, column in enumerate(table, start=2):
+            for name in dict.fromkeys(row[1] for row in rows):
+                figures.append((f'{name}: {" ".join(filter(None, (column.head, column.unit)))}',
+                                {row[0]: row[place] for row in rows if row[1] == name}))
+    for name, of_arms in figures:
+        known = [f'{arm} {text}' for arm, text in of_arms.items() if text != wording.NONE]
+        if known:
+            yield from wrapped(f'{name}: {", ".join(known)}', WIDTH, '  ', '    ')
+
+
 def alone(group):
     """{arm: [Measures]} of {arm: Measures}."""
     return {arm: [measures] for arm, measures in group.items()}
@@ -233,6 +257,9 @@ def arms_text(groups):
         lines += _by_class_lines(alone(group))
         for note in notes(group):
             lines += wrapped(note, WIDTH, '  ', '    ')
+    for same in verdict.over_seeds(groups):
+        if len(same) > 1:
+            lines += seeds_text(same)
     return '\n'.join(lines).lstrip('\n')
 
 

@@ -126,6 +126,58 @@ def test_a_condition_that_is_judged_is_told_before_one_that_is_not(tmp_path):
     assert (queue.cell.buffer_bdp, queue.mark) == (4.0, answers.BETTER)
 
 
+def seeds(directory, ours_ms, stalls=()):
+    """Saturated cells of as many seeds, with stock's queue of 160 ms; those of `stalls` on a busy host."""
+    for seed, queue_ms in enumerate(ours_ms, start=1):
+        for arm in (synthetic.STOCK, synthetic.Arm('msfrs', queue_ms=queue_ms, drops_per_mb=3.5)):
+            synthetic.make_cell(directory / f'{arm.name}-{seed}', arm, 'backlogged', seed=seed, inflight=4,
+                                stalls=BUSY if seed in stalls else QUIET)
+    return directory
+
+
+@pytest.mark.parametrize('ours_ms, mean, mark', [
+    ((100.0, 110.0, 120.0), '110 ms', answers.BETTER), ((80.0, 80.0, 170.0), '110 ms', answers.BETTER),
+    ((200.0, 210.0, 220.0), '210 ms', answers.WORSE)])
+def test_of_several_seeds_the_mean_is_told(tmp_path, ours_ms, mean, mark):
+    queue = told_of(seeds(tmp_path, ours_ms))['Queue']
+    assert queue.clauses[0] == f"a packet waits {mean} in the provider's queue instead of 160 ms with unmodified Squid"
+    assert (queue.mark, queue.seeds) == (mark, 3)
+    assert queue.condition().endswith('60 s, means of seeds 1, 2, 3') and 'seed 1' not in queue.condition()
+
+
+def test_seeds_that_disagree_are_the_same():
+    def cells(*values):
+        return [type('Cell', (), {'queue_mean_ms': lambda self, value=value: value})() for value in values]
+    what = answers.Quantity('Queue', lambda m, _: m.queue_mean_ms(), str, least=5.0)
+    assert answers._compared(what, None, cells(80, 80, 170), cells(160, 160, 160)) == answers.SAME
+    assert answers._compared(what, None, cells(80, 80, 150), cells(160, 160, 160)) == answers.BETTER
+    assert answers._compared(what, None, cells(80), cells(160)) == answers.BETTER
+
+
+def test_a_seed_on_a_busy_host_is_left_out(tmp_path):
+    queue = told_of(seeds(tmp_path, (100.0, 150.0, 120.0), stalls=(2,)))['Queue']
+    assert (queue.seeds, queue.mark) == (2, answers.BETTER) and ' 110 ms ' in queue.clauses[0]
+    assert queue.condition().endswith('seeds 1, 3')
+    assert told_of(seeds(tmp_path / 'all', (100.0, 150.0), stalls=(1, 2)))['Queue'].mark == answers.UNJUDGED
+
+
+def test_several_seeds_are_on_the_screen_and_in_tables_with_their_spread(tmp_path):
+    text = written(seeds(tmp_path / 'run', (100.0, 110.0, 120.0)), pictures_in=tmp_path / 'pictures')
+    assert 'Seeds      Figures are means of up to 3 runs with different seeds' in text
+    assert len(text.splitlines()) <= screen.LINES and max(map(len, text.splitlines()[:-3])) <= screen.WIDTH
+    lines = (tmp_path / 'run' / 'verdicts.txt').read_text().splitlines()
+    assert '  queue ms: unmodified Squid 160, MSF-RS 110 (100 to 120)' in lines
+    assert max(map(len, lines)) <= 100
+    page = (tmp_path / 'run' / 'report.html').read_text()
+    assert '>110 (100 to 120)</td>' in page and 'means of seeds 1, 2, 3' in page
+    assert '>110</text>' in (tmp_path / 'pictures' / 'queue-queue.svg').read_text()
+
+
+def test_one_seed_has_no_spread(whole):
+    written(whole)
+    assert 'seeds' not in (whole / 'verdicts.txt').read_text()
+
+
 def test_a_workload_tells_of_times_of_its_own(tmp_path, monkeypatch):
     """It writes them into pages.csv, and needs no other file."""
     paint = Answer('Painting', {'pages.paint_s': 'a page shows something in {}'})

@@ -11,7 +11,7 @@ import pytest
 
 import simulated
 import synthetic
-from fieldtrial.analysis import runs, verdict, wording
+from fieldtrial.analysis import answers, runs, verdict, wording
 from fieldtrial.analysis.measures import Measures
 from fieldtrial.analysis.stats import StatsError
 from fieldtrial.load import workloads
@@ -255,10 +255,10 @@ def test_it_knows_the_servers_and_nothing_else(tmp_path):
 
 # --- figures ---------------------------------------------------------------------------------------------------------
 
-def cell(tmp_path, rows, arm='msfrs'):
+def cell(tmp_path, rows, arm='msfrs', seed=1):
     """Pages of `rows`: (class, load in s, outcome, FCP, LCP), one a second from 20 s on."""
-    path = tmp_path / 'run' / arm
-    synthetic.make_cell(path, synthetic.Arm(arm), 'browser', rate_bps=4e6, browsers=2)
+    path = tmp_path / 'run' / f'{arm}-{seed}'
+    synthetic.make_cell(path, synthetic.Arm(arm), 'browser', rate_bps=4e6, browsers=2, seed=seed)
     write_csv(path / 'pages.csv', PAGE_COLUMNS, [
         (20 + t, 20 + t + load_s, f'{name}-1', name, 17, 4e5, int(outcome == 'ok'), f'p{t}', outcome, fcp, lcp)
         for t, (name, load_s, outcome, fcp, lcp) in enumerate(rows)])
@@ -288,6 +288,23 @@ def test_the_report_has_a_table_by_arm_and_class(tmp_path):
     lines = table.arms_text(groups).splitlines()
     assert [line.split() for line in lines].count(' '.join(rows[-1]).split()) == 1
     assert max(map(len, lines)) <= table.WIDTH
+
+
+def test_of_several_seeds_the_table_has_the_mean_and_the_spread(tmp_path):
+    for seed, scale in ((1, 1.0), (2, 1.5), (3, 2.0)):
+        for arm in ('stock', 'msfrs'):
+            cell(tmp_path, [('gold', 4.0 * scale, 'ok', 1.0 * scale, 2.0 * scale)] * seed +
+                 [('bronze', 40.0, 'unfinished', scale, '')], arm, seed)
+    groups = verdict.by_condition([Measures(each) for each in runs.read_run(tmp_path / 'run').cells])
+    same, = verdict.over_seeds(groups)
+    (_, rows), = table.by_class(verdict.merged(same))
+    assert rows[0][1:7] == ['gold', '2 (1 to 3)', '0', '0', *2 * ['1.50 (1.00 to 2.00)']]
+    assert rows[0][7] == '3.00 (2.00 to 4.00)' and rows[0][9] == '6.00 (4.00 to 8.00)'
+    assert rows[1][5:] == [*2 * ['1.50 (1.00 to 2.00)'], *4 * ['-']], 'no page of bronze was complete'
+    told = {each.topic: each for each in answers.told(groups)}['Painting']
+    assert told.clauses[0] == "a gold user's page shows something in 1.50 s instead of 1.50 s with unmodified Squid"
+    assert '  gold: FCP s: unmodified Squid 1.50 (1.00 to 2.00), MSF-RS 1.50 (1.00 to 2.00)' in \
+        table.arms_text(groups).splitlines()
 
 
 def test_pages_without_a_browser_have_no_paints(tmp_path):

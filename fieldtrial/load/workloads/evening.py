@@ -30,9 +30,10 @@ HTTP3_PERCENT = 10
 OF_VIDEO = ('segment_s', 'buffer_s', 'video_s', 'rule')
 
 
-def evenly(users, percent):
-    """`percent` of a hundred users of each class, spread over the class."""
-    return [user for number, user in numbered(users) if number * percent // 100 > (number - 1) * percent // 100]
+def evenly(users, percent, before=0):
+    """`percent` of a hundred users of each class, spread over the class; each `before` places before the usual one."""
+    return [user for number, user in numbered(users)
+            if (number + before) * percent // 100 > (number + before - 1) * percent // 100]
 
 
 class Evening(QuicPages):
@@ -72,8 +73,9 @@ class Evening(QuicPages):
     async def run(self, run):
         mine, video = set(run.spec.mine), self._video()
         rules = video.rules(evenly(run.spec.users, self.values['players']))
-        updating, sending = ([user for user in evenly(run.spec.users, self.values[what]) if user in mine]
-                             for what in ('updates', 'uploads'))
+        # Who uploads has no video and no updates.
+        updating, sending = ([user for user in evenly(run.spec.users, self.values[what], before) if user in mine]
+                             for what, before in (('updates', 0), ('uploads', 1)))
         async with asyncio.TaskGroup() as tasks:
             for user in run.spec.mine:
                 tasks.create_task(self.browse(run, user))
