@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The documentation site: it has every page of docs/, and it can be built."""
+"""The documentation site: it has every page of docs/, it can be built and searched, and has the pictures there are."""
+import asyncio
+import importlib.machinery
+import importlib.util
+import json
 import pathlib
+import re
 import subprocess
+import sys
 
 import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / 'scripts')]
+
+from fieldtrial.load.traffic import devtools  # noqa: E402 (needs the path above)
+from pictures.camera import Camera  # noqa: E402
 SITE = yaml.safe_load((ROOT / 'mkdocs.yml').read_text())
 
 
@@ -29,11 +39,78 @@ def test_the_navigation_names_each_page_once():
     assert len(set(NAV)) == len(NAV)
 
 
-def test_it_is_made(tmp_path):
-    """Strictly: a broken link is an error."""
+def script(name):
+    """A program of scripts/ as a module."""
+    loader = importlib.machinery.SourceFileLoader(name.replace('-', '_'), str(ROOT / 'scripts' / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def made(out, *more):
+    """The site, in a directory."""
     pytest.importorskip('mkdocs')
-    done = subprocess.run([ROOT / 'scripts/make-site', '--out', tmp_path], capture_output=True, text=True, check=False)
+    done = subprocess.run([ROOT / 'scripts/make-site', '--out', out, *more], capture_output=True, text=True,
+                          check=False)
     assert done.returncode == 0, done.stderr
-    assert 'msfrs_arbiter' in (tmp_path / 'directives.html').read_text()
+    return out
+
+
+@pytest.fixture(scope='module')
+def site(tmp_path_factory):
+    """Strictly: a broken link is an error."""
+    return made(tmp_path_factory.mktemp('site'))
+
+
+def test_it_is_made(site):
+    assert 'msfrs_arbiter' in (site / 'directives.html').read_text()
     # Reading a page fetches nothing from elsewhere.
-    assert 'src="http' not in (tmp_path / 'index.html').read_text()
+    assert 'src="http' not in (site / 'index.html').read_text()
+    assert 'pictures/' not in (site / 'index.html').read_text(), 'without --pictures'
+
+
+def test_every_page_can_be_found(site):
+    found = {entry['location'].partition('#')[0] for entry in json.loads(
+        (site / 'search/search_index.json').read_text())['docs'] if entry['text']}
+    assert {re.sub('(README)?[.]md$', lambda end: 'index.html' if end[1] else '.html', page) for page in NAV} <= found
+
+
+def test_it_is_searched_without_a_server(site, tmp_path):
+    """In a browser that reads files, also from a page in a folder."""
+    if why := devtools.missing():
+        pytest.skip(why)
+
+    async def search():
+        async with Camera.on(tmp_path) as browser:
+            await browser.open((site / 'docs/user/page.html').as_uri())
+            await browser.wait_for('document.readyState === "complete"')
+            await browser.do('document.querySelector("[data-md-toggle=search]").click()')
+            await browser.do('''{
+                const field = document.querySelector("[data-md-component=search-query]");
+                field.focus();
+                field.value = "msfrs_arbiter";
+                field.dispatchEvent(new Event("keyup", {bubbles: true})); }''')
+            await browser.wait_for('document.querySelector(".md-search-result__link")')
+            return await browser.do(
+                '[...document.querySelectorAll(".md-search-result__link")].map((link) => link.pathname)')
+    assert f'{site}/directives.html' in asyncio.run(search())
+
+
+PICTURES = {'a.png': '![What "it" shows](../../pictures/a.png)', 'a.txt': '*What "it" shows:*\n\n```\nsaid\n```',
+            'a-light.png': '![What "it" shows](../../pictures/a-light.png#only-light)',
+            'a.webm': '<video controls preload="none" width="100%" poster="../../pictures/a.png" '
+                      'src="../../pictures/a.webm" aria-label="What &quot;it&quot; shows"></video>'}
+
+
+@pytest.mark.parametrize('name', PICTURES)
+def test_a_picture_is_in_its_place(tmp_path, name):
+    folder, pictures = tmp_path / 'pages', tmp_path / 'made'
+    (folder / 'docs/user').mkdir(parents=True)
+    pictures.mkdir()
+    (pictures / name).write_text('said\n')
+    page = folder / 'docs/user/page.md'
+    page.write_text('Before.\n\n<!-- picture a: What\n"it" shows -->\n\n<!-- picture b: No -->\nAfter.\n')
+    script('make-site').place_pictures(folder, pictures)
+    text = page.read_text()
+    assert text.startswith('Before.\n\n' + PICTURES[name]) and text.endswith('\n\n\nAfter.\n')
+    assert (folder / 'pictures' / name).exists()
