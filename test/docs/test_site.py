@@ -96,10 +96,15 @@ def test_it_is_searched_without_a_server(site, tmp_path):
     assert f'{site}/directives.html' in asyncio.run(search())
 
 
-PICTURES = {'a.png': '![What "it" shows](../../pictures/a.png)', 'a.txt': '*What "it" shows:*\n\n```\nsaid\n```',
-            'a-light.png': '![What "it" shows](../../pictures/a-light.png#only-light)',
-            'a.webm': '<video controls preload="none" width="100%" poster="../../pictures/a.png" '
-                      'src="../../pictures/a.webm" aria-label="What &quot;it&quot; shows"></video>'}
+WIDE, PHONE = (b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0' + pixels for pixels in (b'\5\0', b'\1\x86'))
+QUOTED = 'What &quot;it&quot; shows'
+PICTURES = {
+    'a.png': (WIDE, f'<img class="picture" src="../../pictures/a.png" alt="{QUOTED}">'),
+    'a-dark.png': (PHONE, '<img class="picture narrow" src="../../pictures/a-dark.png#only-dark" '
+                   f'alt="{QUOTED}">'),
+    'a.txt': (b'said\n', '*What "it" shows:*\n\n```\nsaid\n```'),
+    'a.webm': (b'', '<video controls preload="none" width="100%" poster="../../pictures/a.png" '
+               f'src="../../pictures/a.webm" aria-label="{QUOTED}"></video>')}
 
 
 @pytest.mark.parametrize('name', PICTURES)
@@ -107,10 +112,11 @@ def test_a_picture_is_in_its_place(tmp_path, name):
     folder, pictures = tmp_path / 'pages', tmp_path / 'made'
     (folder / 'docs/user').mkdir(parents=True)
     pictures.mkdir()
-    (pictures / name).write_text('said\n')
+    content, placed = PICTURES[name]
+    (pictures / name).write_bytes(content)
     page = folder / 'docs/user/page.md'
     page.write_text('Before.\n\n<!-- picture a: What\n"it" shows -->\n\n<!-- picture b: No -->\nAfter.\n')
     script('make-site').place_pictures(folder, pictures)
     text = page.read_text()
-    assert text.startswith('Before.\n\n' + PICTURES[name]) and text.endswith('\n\n\nAfter.\n')
+    assert text.startswith(f'Before.\n\n{placed}') and text.endswith('\n\n\nAfter.\n')
     assert (folder / 'pictures' / name).exists()
