@@ -9,8 +9,7 @@ import time
 from fieldtrial.base.errors import TrialError
 from fieldtrial.load.traffic import devtools
 
-#: Longest time until a page shows what is waited for, s: after msfrsctl off, all that Squid has begun ends within half a
-#: minute.
+#: Longest time until a page shows what is waited for, s: after msfrsctl off, what Squid has begun ends within a minute.
 PATIENCE_S = 120.0
 QUALITY = 92    # of JPEG: the film is compressed once more
 
