@@ -62,6 +62,14 @@ def test_what_is_started_is_in_the_image():
         assert os.access(ROOT / program, os.X_OK)
 
 
+def test_squid_is_built_from_all_that_its_patches_are():
+    text = (ROOT / 'docker/Dockerfile').read_text(encoding='utf-8')
+    copied = set(re.findall(r'squid-patches/([\w.]+)(?= )', text))
+    of_others = {'7', 'README.md', 'refresh'}
+    there = {path.name for path in (ROOT / 'squid-patches').iterdir() if not path.name.startswith(('.', '__'))}
+    assert there - copied == of_others
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root, to give files to a group')
 def test_prepare_makes_what_is_missing(tmp_path):
     (tmp_path / 'iptables.conf').write_text('mine', encoding='ascii')
