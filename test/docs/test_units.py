@@ -25,3 +25,13 @@ def test_exposure(path):
                           capture_output=True, text=True).stdout
     found = float(re.search(r'exposure level for .*: ([0-9.]+) ', said)[1])
     assert abs(found - exposure) <= ABOUT, said
+
+
+@pytest.mark.parametrize('page', ('docs/user/page.md', 'conf/page.conf'))
+def test_the_token_is_passed_to_the_page(page):
+    """Its unit has a user that is known only while it runs, so it cannot read the file itself."""
+    text, unit = (ROOT / page).read_text(), (ROOT / 'conf/systemd/msfrs-page.service').read_text()
+    made = re.search(r'openssl rand -hex 16 > ([^)]+)\)', text)[1]
+    name = re.search(r'^#? *token /run/credentials/msfrs-page\.service/(\w+)', text, re.M)[1]
+    # A credential without a default must exist.
+    assert f'\nLoadCredential={name}:{made}\n' in unit and f'\nSetCredential={name}:' in unit
