@@ -84,7 +84,7 @@ def test_units_start_when_there_is_something_to_do(machine):
         found = machine.show(unit)
         assert (found['ActiveState'], found['Result']) == ('inactive', 'success'), (unit, found)
         assert machine.run('systemctl', 'is-enabled', unit).stdout == 'enabled\n'
-    machine.sh(f'mkdir -p /etc/msfrs; cp {EXAMPLES}/uplink.conf /etc/msfrs/edge.conf; systemctl start msfrs-edge')
+    machine.sh(f'cp {EXAMPLES}/uplink.conf /etc/msfrs/edge.conf; systemctl start msfrs-edge')
     assert machine.show('msfrs-edge')['ActiveState'] == 'active'
     assert 'msf' in machine.sh('msfrs-edge --plugins')
     machine.sh('ip link add eth0 type veth peer name eth1; ip link set eth0 up')
