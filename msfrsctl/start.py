@@ -40,8 +40,12 @@ class Start:
         # Squid creates the shared memory at start-up, not at a reconfiguration.
         anew = self._found.edge == 'yes' and not self._parties()
         squid = site.squid, '-f', site.conf_path
+        # Told to shut down, Squid waits for shutdown_lifetime even if nobody is connected; interrupted, for a second.
+        end = 'shutdown' if self._connected() else 'interrupt'
         if self._unit:
             self._do(('systemctl', 'enable', self._unit), ())
+            if anew and end == 'interrupt':
+                site.control(end)
             self._do(('systemctl', 'restart' if anew else 'reload-or-restart', self._unit),
                      ('systemctl', 'restart', self._unit), after=True)
             if timer := unit_of(site, 'msfrsctl-expire.timer'):
@@ -49,7 +53,7 @@ class Start:
         elif not site.control('check'):
             self._do(squid, (*squid, '-k', 'shutdown'))
         elif anew:
-            self._do((*squid, '-k', 'shutdown'), ('sh', '-c', '"$@" -k reconfigure || "$@"', 'sh', *squid), after=True)
+            self._do((*squid, '-k', end), ('sh', '-c', '"$@" -k reconfigure || "$@"', 'sh', *squid), after=True)
             self._until(lambda: not site.control('check'), END, f'Squid has not ended after {END:g} s')
             self._do(squid, ())
         else:
@@ -126,6 +130,11 @@ class Start:
         self._do((site.edge_script, 'up', '--config', site.edge_iptables_conf), (site.edge_script, 'down'))
         self._notes.append(f'there is no systemd that would start msfrs-edge with the machine: start {site.edge} '
                            f'{site.edge_conf}, then {site.edge_script} up')
+
+    def _connected(self):
+        """Whether Squid has a connection, as far as can be seen."""
+        done = self._site.system.run('ss', '-Htnp', 'state', 'connected')
+        return not done or '"squid"' in done.out
 
     def _parties(self):
         """The parties of Squid's link, Squid's workers included; empty if Squid has no shared memory for them."""

@@ -120,6 +120,25 @@ def test_a_running_squid_is_started_anew_for_its_memory(fresh):
     assert fresh.machine.ran.count(EDGE_STOP) == 1, 'the one of the time before'
 
 
+@pytest.mark.parametrize('connections, at_once', (
+    ('ESTAB 0 0 10.20.0.1:22 10.20.0.9:5000 users:(("sshd",pid=9,fd=4))\n', True),
+    ('ESTAB 0 0 10.20.0.1:3128 10.20.0.9:5000 users:(("squid",pid=7,fd=12))\n', False)))
+def test_a_squid_to_which_nobody_is_connected_ends_at_once(fresh, connections, at_once):
+    """Restarted, it would wait for shutdown_lifetime."""
+    k = f'{fresh.squid} -f {fresh.conf} -k'
+    fresh.machine.files['/run/systemd/system'] = ''
+    fresh.machine.pages['msfrs'] = BUSY
+
+    def restart(words):
+        fresh.machine.pages['msfrs'] = BUSY + PARTY
+        return ''
+    fresh.machine.programs.update({'systemctl': '', 'systemctl restart msfrs-squid': restart, f'{k} interrupt': '',
+                                   'ss -Htnp state connected': connections})
+    assert fresh.run(*FLAGS)[0] == 0
+    before = fresh.machine.ran[:fresh.machine.ran.index('systemctl restart msfrs-squid')]
+    assert (f'{k} interrupt' in before) == at_once
+
+
 def test_a_squid_conf_that_is_there_is_kept(fresh):
     fresh.conf.write_text('http_port 3128\nacl old src 10.0.0.0/8\nhttp_access deny all\n')
     before = state(fresh)
