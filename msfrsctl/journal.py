@@ -8,6 +8,10 @@ import os
 
 from .errors import CtlError
 
+#: Seconds that a service may take to end and start again: Squid takes 31 with its default shutdown_lifetime, and its
+#: unit may be stopped by force after 90.
+PATIENCE = 120
+
 
 def digest(text):
     return hashlib.sha256(text.encode(errors='surrogateescape')).hexdigest()
@@ -102,7 +106,7 @@ class Journal:
         return copy
 
     def _run(self, commands):
-        return [(' '.join(words), bool(self._system.run(*words))) for words in commands]
+        return [(' '.join(words), bool(self._system.run(*words, timeout=PATIENCE))) for words in commands]
 
     def _save(self):
         if not self:

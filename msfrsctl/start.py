@@ -2,6 +2,7 @@
 """How `msfrsctl setup` starts the services that it has configured; each step records how to undo it."""
 from . import probe, written
 from .errors import FAILED, CtlError
+from .journal import PATIENCE
 from .manager import port_of
 from .site import FORWARDING
 
@@ -113,9 +114,10 @@ class Start:
         if self._unit and unit_of(site, EDGE):
             self._do(('systemctl', 'daemon-reload'), ('systemctl', 'daemon-reload'), after=True)
             self._do(('systemctl', 'enable', EDGE, EDGE_RULES), ('systemctl', 'disable', '--now', EDGE_RULES, EDGE))
-            # They may be running with another configuration; packets pass during the restart.
-            self._do(('systemctl', 'restart', EDGE), ('systemctl', 'try-restart', EDGE), after=True)
-            self._do(('systemctl', 'restart', EDGE_RULES), ('systemctl', 'try-restart', EDGE_RULES), after=True)
+            # They may be running with another configuration; packets pass during the restart. In one command: the first
+            # starts the second as well, and another restart would kill that under way.
+            self._do(('systemctl', 'restart', EDGE, EDGE_RULES), ('systemctl', 'try-restart', EDGE, EDGE_RULES),
+                     after=True)
             return
         daemon, pid = 'start-stop-daemon', f'{site.run}.pid'
         end = daemon, '--stop', '--oknodo', '--retry', '5', '--remove-pidfile', '--pidfile', pid, '--exec', \
@@ -157,7 +159,7 @@ class Start:
         """after: the undo command runs once the files are restored, and also if the command fails."""
         if undo and after:
             self._journal.started(undo, after)
-        ran = self._site.system.run(*command, timeout=120)
+        ran = self._site.system.run(*command, timeout=PATIENCE)
         if not ran:
             raise CtlError(f'{" ".join(command)}: {ran.err.strip()[-300:] or f"exit code {ran.code}"}', FAILED)
         if undo and not after:

@@ -326,24 +326,38 @@ def test_with_systemd_units_are_started(fresh):
         fresh.machine.ran.index('systemctl enable msfrs-iptables') + 1
     assert fresh.machine.files[DROP_IN].endswith('[Service]\nSupplementaryGroups=proxy\n')
     ran = [words for words in fresh.machine.ran if words.startswith('systemctl') and 'cat' not in words]
-    assert ran[-7:-2] == ['systemctl enable msfrs-edge msfrs-edge-iptables', 'systemctl restart msfrs-edge',
-                          'systemctl restart msfrs-edge-iptables', 'systemctl enable msfrs-page',
+    assert ran[-6:-2] == ['systemctl enable msfrs-edge msfrs-edge-iptables',
+                          'systemctl restart msfrs-edge msfrs-edge-iptables', 'systemctl enable msfrs-page',
                           'systemctl restart msfrs-page']
     assert fresh.machine.files[PAGE_CONF].splitlines()[1:3] == ['listen 127.0.0.1:3880', 'squid 127.0.0.1:3128']
     assert 'systemctl reload-or-restart msfrs-squid' in ran
     assert fresh.run('setup', '--undo')[0] == 0 and DROP_IN not in fresh.machine.files
     ran = [words for words in fresh.machine.ran if words.startswith('systemctl') and 'cat' not in words]
-    assert ran[-10:] == ['systemctl disable --now msfrs-iptables', 'systemctl disable --now msfrs-page',
-                         'systemctl disable --now msfrs-edge-iptables msfrs-edge',
-                         'systemctl disable --now msfrsctl-expire.timer', 'systemctl restart msfrs-squid',
-                         'systemctl daemon-reload', 'systemctl try-restart msfrs-edge',
-                         'systemctl try-restart msfrs-edge-iptables', 'systemctl try-restart msfrs-page',
-                         'systemctl try-reload-or-restart msfrs-iptables']
+    assert ran[-9:] == ['systemctl disable --now msfrs-iptables', 'systemctl disable --now msfrs-page',
+                        'systemctl disable --now msfrs-edge-iptables msfrs-edge',
+                        'systemctl disable --now msfrsctl-expire.timer', 'systemctl restart msfrs-squid',
+                        'systemctl daemon-reload', 'systemctl try-restart msfrs-edge msfrs-edge-iptables',
+                        'systemctl try-restart msfrs-page',
+                        'systemctl try-reload-or-restart msfrs-iptables']
     assert PAGE_CONF not in fresh.machine.files
     fresh.machine.pages['msfrs'] = BUSY
     assert fresh.run(*FLAGS)[0] == 4
     assert 'systemctl restart msfrs-squid' in fresh.machine.ran, 'it makes the memory when it starts'
     assert f'{SCRIPT} up --config {IPTABLES}' not in fresh.machine.ran
+
+
+def test_undo_waits_until_squid_has_ended(fresh, monkeypatch):
+    """Under the default shutdown_lifetime it takes 31 seconds."""
+    fresh.machine.files['/run/systemd/system'] = ''
+    fresh.machine.programs['systemctl'] = ''
+    assert fresh.run(*FLAGS)[0] == 0
+    run = fresh.machine.run
+
+    def patient(*argv, timeout=30, **how):
+        done = run(*argv, timeout=timeout, **how)
+        return Done(124) if argv[:2] == ('systemctl', 'restart') and timeout <= 31 else done
+    monkeypatch.setattr(fresh.machine, 'run', patient)
+    assert fresh.data('setup', '--undo')['notes'] == []
 
 
 @pytest.mark.parametrize('conf_d', [False, True])
