@@ -36,8 +36,11 @@ series_patches() {
     for name in $(uncommented "$here/series"); do patch_of "$name"; done
 }
 
-# Whether lines of PATCH may have moved: common patches are exact for series 6.
-may_move() { [ "$series" != 6 ] && [[ $1 == "$here"/common/* ]]; }
+# The changes that need nothing of ours, each a line with the names of its patches.
+changes_alone() { uncommented "$here/series" | sed '/^build$/,$d'; }
+
+# Whether lines of PATCH may have moved: common patches are exact for series 6, if none before them is left out.
+may_move() { [ -n "${alone-}" ] || { [ "$series" != 6 ] && [[ $1 == "$here"/common/* ]]; }; }
 
 # The version in configure.ac.
 version_of_tree() {
@@ -105,10 +108,25 @@ apply_strictly() {
     fi
 }
 
+# The files of our library below src/ that Squid is compiled with.
+library_files() { grep -oE '\<src/[a-z0-9_/]+\.(cc|h)\>' "$root/src/library.am" | cut -d / -f 2-; }
+
+# write_library DIR: our library as a part of Squid, in DIR, its src/msfrs/lib: squid.h comes first, and an include
+# names its file from src/ on.
+write_library() {
+    mkdir -p "$1"
+    (cd "$root/src" && library_files | xargs cp --parents -t "$1")
+    (cd "$1" && library_files | xargs sed -i 's|^#include "|&msfrs/lib/|' &&
+        library_files | grep '\.cc$' | xargs sed -i '0,/^#include/s//#include "squid.h"\n&/')
+    { printf 'LIBRARY_SOURCES ='; library_files | xargs printf ' \\\n\tlib/%s'; echo; } >"$1/sources.am"
+}
+
 # apply_all DIR: the series in DIR, a source as `unpack` leaves it, and our whole files.
 apply_all() {
     local patch
     for patch in $(series_patches); do apply_strictly "$1" "$patch"; done
-    (cd "$here/files" && find . -type f ! -name Makefile.in -print0 | xargs -0 cp --parents -t "$1")
+    (cd "$here/files" && find . -type f ! -name Makefile.in ! -path './src/msfrs/lib/*' -print0 |
+        xargs -0 cp --parents -t "$1")
     "$here/directives" write "$1/src/msfrs"
+    write_library "$1/src/msfrs/lib"
 }

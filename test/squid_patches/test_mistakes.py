@@ -11,9 +11,8 @@ PATCHES = pathlib.Path(__file__).resolve().parents[2] / 'squid-patches'
 @pytest.mark.parametrize('words, sentence', (
     (('directives', 'write', '/none'), 'directives: cannot write /none/cf.data.pre: No such file or directory; '
                                        'give src/msfrs of a Squid source tree'),
-    # Another libmsfrs does not take the place of the one that was named.
-    (('build', '6', '--msfrs', '/none', '--prefix', '/none'),
-     'build: libmsfrs is not installed in /none; run: ./configure --prefix=/none && make install'),
+    (('build', '6', '--source', '/none'),
+     'build: /none is no source tree of Squid; make one with: squid-patches/refresh 6 --checkout /none'),
 ))
 def test_it_is_named(words, sentence):
     done = subprocess.run([PATCHES / words[0], *words[1:]], capture_output=True, text=True, check=False, timeout=60)

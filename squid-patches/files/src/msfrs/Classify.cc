@@ -13,6 +13,7 @@
 #include "msfrs/Classify.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
+#include "msfrs/lib/engine/request_scheduler.h"
 #include "sbuf/Stream.h"
 #include "SquidConfig.h"
 #if USE_AUTH
@@ -22,8 +23,6 @@
 #include "eui/Eui48.h"
 #include "eui/Eui64.h"
 #endif
-
-#include "engine/request_scheduler.h"
 
 namespace msfrs::squid
 {

@@ -7,12 +7,11 @@
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
 #include "msfrs/FoundRate.h"
+#include "msfrs/lib/engine/request_scheduler.h"
+#include "msfrs/lib/quota/quotas.h"
 #include "msfrs/WorkerLedger.h"
 #include "SquidConfig.h"
 #include "tools.h"
-
-#include "engine/request_scheduler.h"
-#include "quota/quotas.h"
 
 #include <net/if.h>
 

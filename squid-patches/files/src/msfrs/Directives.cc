@@ -10,9 +10,8 @@
 #include "ConfigParser.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
+#include "msfrs/lib/quota/quotas.h"
 #include "Store.h"
-
-#include "quota/quotas.h"
 
 #include <climits>
 #include <sys/un.h>

@@ -15,9 +15,8 @@
 #include "msfrs/Directives.h"
 #include "msfrs/Excess.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/lib/report/snapshot.h"
 #include "SquidConfig.h"
-
-#include "report/snapshot.h"
 
 #include <array>
 #include <cerrno>

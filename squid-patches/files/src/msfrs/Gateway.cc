@@ -10,13 +10,12 @@
 #include "globals.h"
 #include "msfrs/Config.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/lib/ledger/shared.h"
 #include "msfrs/LinkDirectory.h"
 #include "msfrs/Ticket.h"
 #include "msfrs/WorkerLedger.h"
 #include "SquidConfig.h"
 #include "tools.h"
-
-#include "ledger/shared.h"
 
 #include <algorithm>
 #include <chrono>

@@ -5,8 +5,8 @@
 #ifndef SQUID_SRC_MSFRS_GATEWAY_H
 #define SQUID_SRC_MSFRS_GATEWAY_H
 
-#include "engine/request_scheduler.h"
 #include "msfrs/forward.h"
+#include "msfrs/lib/engine/request_scheduler.h"
 #include "msfrs/QuotaBook.h"
 #include "msfrs/reading/ServerReading.h"
 #include "msfrs/RefusalLog.h"

@@ -7,11 +7,10 @@
 #include "ip/Address.h"
 #include "msfrs/Classify.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/lib/engine/request_scheduler.h"
+#include "msfrs/lib/ledger/directory.h"
 #include "msfrs/LinkDirectory.h"
 #include "msfrs/WorkerLedger.h"
-
-#include "engine/request_scheduler.h"
-#include "ledger/directory.h"
 
 #include <cstring>
 #include <memory>

@@ -5,7 +5,7 @@
 #ifndef SQUID_SRC_MSFRS_LINKDIRECTORY_H
 #define SQUID_SRC_MSFRS_LINKDIRECTORY_H
 
-#include "plugin/msfrs_plugin.h"
+#include "msfrs/lib/plugin/msfrs_plugin.h"
 
 #include <cstdint>
 #include <string_view>
@@ -40,4 +40,3 @@ void NoteRequest(const RequestConfig &, const Ip::Address &, uint32_t cls, std::
 } // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_LINKDIRECTORY_H */
-

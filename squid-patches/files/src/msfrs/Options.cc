@@ -7,10 +7,9 @@
 #include "ConfigParser.h"
 #include "debug/Stream.h"
 #include "globals.h"
+#include "msfrs/lib/plugin/loader.h"
+#include "msfrs/lib/quota/quota_period.h"
 #include "msfrs/Options.h"
-
-#include "plugin/loader.h"
-#include "quota/quota_period.h"
 
 #include <net/if.h>
 

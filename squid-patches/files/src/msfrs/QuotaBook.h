@@ -5,7 +5,7 @@
 #ifndef SQUID_SRC_MSFRS_QUOTABOOK_H
 #define SQUID_SRC_MSFRS_QUOTABOOK_H
 
-#include "quota/quotas.h"
+#include "msfrs/lib/quota/quotas.h"
 
 #include <cstdint>
 #include <string>
@@ -66,4 +66,3 @@ private:
 } // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_QUOTABOOK_H */
-

@@ -18,12 +18,11 @@
 #include "mgr/Registration.h"
 #include "mgr/Request.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/lib/report/gateway_report.h"
 #include "msfrs/Report.h"
 #include "msfrs/Snapshot.h"
 #include "Store.h"
 #include "tools.h"
-
-#include "report/gateway_report.h"
 
 #include <cstring>
 #include <unistd.h>
@@ -187,4 +186,3 @@ RegisterReports()
 }
 
 } // namespace msfrs::squid
-

@@ -6,7 +6,7 @@
 #define SQUID_SRC_MSFRS_SNAPSHOT_H
 
 #include "msfrs/forward.h"
-#include "report/snapshot.h"
+#include "msfrs/lib/report/snapshot.h"
 
 #include <string>
 
@@ -27,4 +27,3 @@ std::string TextFromFile(int fd);
 } // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_SNAPSHOT_H */
-

@@ -5,7 +5,7 @@
 #ifndef SQUID_SRC_MSFRS_TICKET_H
 #define SQUID_SRC_MSFRS_TICKET_H
 
-#if !HAVE_LIBMSFRS
+#if !USE_MSFRS
 #include "msfrs/Absent.h"
 #else
 
@@ -15,9 +15,9 @@
 #include "msfrs/Classify.h"
 #include "msfrs/ClientWatch.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/lib/session/session.h"
 #include "msfrs/reading/ServerReading.h"
 #include "msfrs/Verdict.h"
-#include "session/session.h"
 
 #include <vector>
 
@@ -143,5 +143,5 @@ private:
 
 } // namespace msfrs::squid
 
-#endif /* HAVE_LIBMSFRS */
+#endif /* USE_MSFRS */
 #endif /* SQUID_SRC_MSFRS_TICKET_H */

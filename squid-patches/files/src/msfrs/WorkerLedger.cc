@@ -8,14 +8,13 @@
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/lib/ledger/mapping.h"
+#include "msfrs/lib/ledger/report.h"
+#include "msfrs/lib/ledger/shared.h"
+#include "msfrs/lib/report/gateway_report.h"
 #include "msfrs/WorkerLedger.h"
 #include "SquidConfig.h"
 #include "tools.h"
-
-#include "ledger/mapping.h"
-#include "ledger/report.h"
-#include "ledger/shared.h"
-#include "report/gateway_report.h"
 
 #include <cerrno>
 #include <functional>

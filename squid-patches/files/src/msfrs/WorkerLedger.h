@@ -5,7 +5,7 @@
 #ifndef SQUID_SRC_MSFRS_WORKERLEDGER_H
 #define SQUID_SRC_MSFRS_WORKERLEDGER_H
 
-#include "plugin/msfrs_plugin.h"
+#include "msfrs/lib/plugin/msfrs_plugin.h"
 
 #include <memory>
 #include <string>
@@ -30,7 +30,6 @@ struct PartySnapshot;
 
 namespace msfrs::squid
 {
-
 
 /// Creates the shared memory in which the parties on the link publish their state: several workers, and with msfrs_link
 /// shared, other programs. To be called in the master process, even while msfrs is off: a reconfiguration may turn it
@@ -71,4 +70,3 @@ std::vector<report::PartySnapshot> PartiesOfLink(msfrs_time now);
 } // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_WORKERLEDGER_H */
-

@@ -6,7 +6,7 @@
 #define SQUID_SRC_MSFRS_READING_LOOKAHEAD_H
 
 #include "comm/Connection.h"
-#include "plugin/msfrs_plugin.h"
+#include "msfrs/lib/plugin/msfrs_plugin.h"
 
 #include <cstdint>
 #include <functional>

@@ -6,8 +6,8 @@
 #define SQUID_SRC_MSFRS_READING_RECEIVEBUFFERS_H
 
 #include "comm/forward.h"
-#include "engine/request_scheduler.h"
-#include "window/buffer_share.h"
+#include "msfrs/lib/engine/request_scheduler.h"
+#include "msfrs/lib/window/buffer_share.h"
 
 #include <cstdint>
 

@@ -6,11 +6,11 @@
 #define SQUID_SRC_MSFRS_READING_SERVERREADING_H
 
 #include "comm/Connection.h"
+#include "msfrs/lib/session/server_connection.h"
 #include "msfrs/reading/ArrivalWatch.h"
 #include "msfrs/reading/FrozenTimeout.h"
 #include "msfrs/reading/LookAhead.h"
 #include "msfrs/reading/ReceiveBuffers.h"
-#include "session/server_connection.h"
 
 #include <cstdint>
 
