@@ -34,9 +34,10 @@ def test_a_service_has_no_more_than_it_needs(name):
 
 def test_capabilities_are_those_of_the_units():
     squid = of_unit('msfrs-squid', 'AmbientCapabilities')
-    assert set(SERVICES['squid']['cap_add']) == squid | {'SETUID', 'SETGID'}
+    assert set(SERVICES['squid']['cap_add']) == squid | {'SETUID', 'SETGID', 'KILL'}
+    script = (FOLDER / 'squid').read_text(encoding='ascii')
     for option in ('--inh-caps', '--ambient-caps'):
-        assert f'{option}={",".join("+" + name.lower() for name in sorted(squid))}' in SERVICES['squid']['entrypoint']
+        assert f'{option}={",".join("+" + name.lower() for name in sorted(squid))} ' in script
     assert set(SERVICES['intercept']['cap_add']) == of_unit('msfrs-iptables', 'CapabilityBoundingSet')
     assert SERVICES['prepare']['cap_add'] == ['CHOWN']
 
@@ -55,11 +56,11 @@ def test_the_example_writes_where_it_may():
 
 def test_what_is_started_is_in_the_image():
     text = (ROOT / 'docker/Dockerfile').read_text(encoding='utf-8')
-    stage = re.search(r'^FROM host AS gateway$(.*?)^FROM ', text, re.MULTILINE | re.DOTALL)[1]
-    assert 'COPY docker/gateway docker/gateway' in stage and 'COPY conf conf' in stage
-    for name in ('intercept', 'prepare'):
-        program = SERVICES[name]['entrypoint'][0]
-        assert os.access(ROOT / program, os.X_OK)
+    stage = re.search(r'^FROM tools AS gateway$(.*?)^FROM ', text, re.MULTILINE | re.DOTALL)[1]
+    for folder in ('docker/gateway', 'conf/squid', 'conf/iptables'):
+        assert f'COPY {folder} {folder}\n' in stage
+    for name in ('squid', 'intercept', 'prepare'):
+        assert os.access(FOLDER / name, os.X_OK)
 
 
 def test_squid_is_built_from_all_that_its_patches_are():
