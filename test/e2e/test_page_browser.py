@@ -179,6 +179,16 @@ def test_it_can_be_used_without_a_mouse(full, browser, manager):
     assert browser.complaints == []
 
 
+def test_the_rate_of_a_class_is_a_mean(full, browser):
+    """Polls that count a burst of five seconds at once show its mean, once all of it is seen."""
+    browser.shape(1200, 800)
+    browser.open(URL)
+    browser.wait_until(READY)
+    polls = '[null, 0, 50, 0, 0, 0, 50, 0]'
+    means = browser.evaluate(f'{polls}.map((rate) => meanRate({{ name: "burst", rate }}))')
+    assert means == pytest.approx([None, 0, 25, 50 / 3, 12.5, 10, 20, 10])
+
+
 def test_search_and_sort(full, browser):
     browser.shape(1200, 800)
     browser.open(URL)

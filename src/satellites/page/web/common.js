@@ -66,7 +66,8 @@ function fillBar(parent, { had, due }, words) {
     bar.hidden = part === null;
     child(bar, 0, 'div').style.width = `${Math.min(100, Math.round(50 * part))}%`;
     child(bar, 1, 'div').className = 'mark';
-    setText(text, words || (part === null ? '–' : `${shown.percent(part)} of ${shown.rate(due)}`));
+    const whole = shown.rate(due).replace(' ', '\u00a0');     // no line ends before the unit
+    setText(text, words || (part === null ? '–' : `${shown.percent(part)} of ${whole}`));
 }
 
 // Content of a cell: text, a user {href, text, small}, or a share {had, due}.

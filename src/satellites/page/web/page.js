@@ -39,13 +39,27 @@ function showLink({ link, window: places, classes, held, because }) {
     setText(byId('base'), shown.seconds(link.base));
 }
 
+// Squid may read in one second what the kernel received in another, so the rates of one poll can exceed the link.
+const MEAN_RATE = 5;    // s, as of users
+const ratesOf = new Map();  // class: those of the last polls
+
+function meanRate({ name, rate }) {
+    const rates = [...(ratesOf.get(name) || []), rate].filter((each) => each !== null)
+        .slice(-Math.ceil(MEAN_RATE / pace));
+    ratesOf.set(name, rates);
+    return rates.length ? rates.reduce((sum, each) => sum + each) / rates.length : null;
+}
+
 function showClasses({ classes, held }) {
-    fillTable('classes', classes.map((cls) => ({ key: cls.name, cells: [
-        cls.name, String(cls.weight), shown.number(cls.users), shown.rate(cls.rate),
-        { had: cls.rate, due: cls.users ? cls.share * cls.users : null },
-        shown.rate(cls.users ? cls.rate / cls.users : null),
-        shown.number(waitingOf(held, cls.queued + cls.paused, (row) => row.class === cls.name)),
-        shown.number(cls.in_flight)] })), 'No class.');
+    fillTable('classes', classes.map((cls) => {
+        const rate = meanRate(cls);
+        return { key: cls.name, cells: [
+            cls.name, String(cls.weight), shown.number(cls.users), shown.rate(rate),
+            { had: rate, due: cls.users ? cls.share * cls.users : null },
+            shown.rate(cls.users && rate !== null ? rate / cls.users : null),
+            shown.number(waitingOf(held, cls.queued + cls.paused, (row) => row.class === cls.name)),
+            shown.number(cls.in_flight)] };
+    }), 'No class.');
     fillTable('times', classes.map((cls) => ({ key: cls.name, cells: [
         cls.name, shown.number(cls.service), shown.seconds(cls.held_p50), shown.seconds(cls.held_p95),
         shown.seconds(cls.held_p99), shown.seconds(cls.held_per_mb), `${shown.number(cls.responses, 1)} a second`,
