@@ -6,6 +6,8 @@ import dataclasses
 import json
 import pathlib
 
+from fieldtrial.base.errors import TrialError
+
 from .camera import Camera
 
 WIDTH, HEIGHT, CAPTION, HEADER = 1280, 720, 96, 48      # pixels; the last two as in stage.html
@@ -57,6 +59,14 @@ def states(shots):
     return [state(shot, number / FPS) for shot in shots for number in range(round(shot.seconds * FPS))]
 
 
+def results(panes, begins):
+    """The captions of a race: each time as soon as it is known."""
+    there = sorted((pane.done - begins, pane.label) for pane in panes if pane.done)
+    said = [f'after {seconds:.1f} s: {label}' for seconds, label in there]
+    return [(seconds, f'Complete {", ".join(said[:number])}.', '')
+            for number, (seconds, _) in enumerate(there, start=1)]
+
+
 def encoder(out):
     """The command line that makes a WebM of JPEG frames from standard input."""
     return ['ffmpeg', '-v', 'error', '-y', '-f', 'image2pipe', '-framerate', str(FPS), '-c:v', 'mjpeg', '-i', '-',
@@ -65,7 +75,7 @@ def encoder(out):
 
 
 async def render(shots, poster, out, directory):
-    """Writes OUT.webm, and the frame at `poster` seconds as OUT.png. Raises RuntimeError."""
+    """Writes OUT.webm, and the frame at `poster` seconds as OUT.png. Raises TrialError."""
     seen, frame = None, b''
     encoding = await asyncio.create_subprocess_exec(*encoder(out.with_suffix('.webm')), stdin=asyncio.subprocess.PIPE)
     async with Camera.on(directory) as camera:
@@ -82,4 +92,4 @@ async def render(shots, poster, out, directory):
             await encoding.stdin.drain()
     encoding.stdin.close()
     if await encoding.wait():
-        raise RuntimeError(f'ffmpeg ended with exit code {encoding.returncode}')
+        raise TrialError(f'ffmpeg ended with exit code {encoding.returncode}')

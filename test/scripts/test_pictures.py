@@ -37,3 +37,15 @@ def test_the_frames_of_a_film_are_those_of_its_shots():
     seen = film.states([film.Shot(1.0, [(0.0, 'title', '')]), film.Shot(2.0, CAPTIONS, [film.Pane(FRAMES)], 100.0)])
     assert len(seen) == 3 * film.FPS
     assert [state['caption'] for state in seen].count('title') == film.FPS and not seen[0]['panes']
+
+
+@pytest.mark.parametrize('without, ours, said', [
+    (112.0, 107.0, [(7.0, 'Complete after 7.0 s: with.', ''),
+                    (12.0, 'Complete after 7.0 s: with, after 12.0 s: without.', '')]),
+    (None, 107.0, [(7.0, 'Complete after 7.0 s: with.', '')]),
+    (106.0, 107.0, [(6.0, 'Complete after 6.0 s: without.', ''),
+                    (7.0, 'Complete after 6.0 s: without, after 7.0 s: with.', '')]),
+    (None, None, [])])
+def test_whoever_wins_is_said(without, ours, said):
+    panes = [film.Pane([], 'without', True, without), film.Pane([], 'with', True, ours)]
+    assert film.results(panes, 100.0) == said
