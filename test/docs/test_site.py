@@ -102,7 +102,7 @@ PICTURES = {
     'a.png': (WIDE, f'<img class="picture" src="../../pictures/a.png" alt="{QUOTED}">'),
     'a-dark.png': (PHONE, '<img class="picture narrow" src="../../pictures/a-dark.png#only-dark" '
                    f'alt="{QUOTED}">'),
-    'a.txt': (b'said\n', '*What "it" shows:*\n\n```\nsaid\n```'),
+    'a.txt': (b'1 < 2\n', '*What "it" shows:*\n\n<pre class="wrapped"><code>1 &lt; 2</code></pre>'),
     'a.webm': (b'', '<video controls preload="none" width="100%" poster="../../pictures/a.png" '
                f'src="../../pictures/a.webm" aria-label="{QUOTED}"></video>')}
 
