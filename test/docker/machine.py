@@ -24,8 +24,12 @@ class Machine:
     def __init__(self, name):
         self.name = name
 
-    def run(self, *words, check=True, **how):
-        done = docker('exec', '-i', self.name, *words, check=False, **how)
+    def enter(self, words):
+        """The command line that runs `words` on the machine."""
+        return ['docker', 'exec', '-i', self.name, *words]
+
+    def run(self, *words, check=True, timeout=60, **how):
+        done = subprocess.run(self.enter(words), capture_output=True, text=True, timeout=timeout, check=False, **how)
         assert done.returncode == 0 or not check, (words, done.stdout, done.stderr, self.said())
         return done
 

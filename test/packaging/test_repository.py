@@ -86,7 +86,7 @@ class Archive:
 
     def register(self):
         """What docs/user/install.md tells an administrator to type, up to apt."""
-        block = re.search(r'^```\n(curl .*?)^apt ', (ROOT / 'docs/user/install.md').read_text(), re.M | re.S)[1]
+        block = re.search(r'^(curl .*?)^apt ', (ROOT / 'docs/user/install.md').read_text(), re.M | re.S)[1]
         assert f'\nSuites: {SUITE}\n' in block and 'https://packages.example' in block
         script = block.replace('https://packages.example', self.url).replace('/etc/apt', f'{self.machine}/etc/apt')
         run('sh', '-ec', script, env={'no_proxy': '*'})

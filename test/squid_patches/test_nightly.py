@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-""".ci/nightly asks for the newest revisions, checks both series, and fails if either does not fit."""
+""".ci/nightly asks for the newest revisions, checks both series and a fresh machine, and fails if anything does not
+fit."""
 import pathlib
 import shutil
 import subprocess
@@ -9,21 +10,25 @@ import pytest
 NIGHTLY = pathlib.Path(__file__).resolve().parents[2] / '.ci/nightly'
 
 
-@pytest.mark.parametrize('broken', ('', 'fetch 6', 'refresh 6', 'refresh 7'))
-def test_both_series_are_checked(tmp_path, broken):
-    """fetch and refresh are scripts that note what they were called with."""
-    for folder in ('.ci', 'squid-patches'):
-        (tmp_path / folder).mkdir()
+@pytest.mark.parametrize('broken', ('', 'fetch 6', 'refresh 6', 'refresh 7', 'fresh-machine trixie'))
+def test_everything_is_checked(tmp_path, broken):
+    """What it calls are scripts that note with what."""
+    (tmp_path / '.ci').mkdir()
     shutil.copy(NIGHTLY, tmp_path / '.ci')
-    for name in ('fetch', 'refresh'):
-        path = tmp_path / 'squid-patches' / name
+    for script in ('squid-patches/fetch', 'squid-patches/refresh', 'scripts/install-packages', 'scripts/make-packages',
+                   'test/packaging/fresh-machine'):
+        path, name = tmp_path / script, script.rpartition('/')[2]
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f'#!/bin/sh\necho "{name} $*" >> "{tmp_path}/called"\n'
                         f'for series; do :; done\n[ "{name} $series" != "{broken}" ]\n')
         path.chmod(0o755)
     done = subprocess.run([tmp_path / '.ci/nightly'], capture_output=True, text=True, check=False)
     called = (tmp_path / 'called').read_text().splitlines()
-    assert called == [call for call in ('fetch --update 6', 'refresh 6', 'fetch --update 7', 'refresh 7')
-                      if not (broken == 'fetch 6' and call == 'refresh 6')]
+    assert called == [call for call in (
+        'fetch --update 6', 'refresh 6', 'fetch --update 7', 'refresh 7', 'install-packages fresh',
+        'make-packages --lintian --suite trixie', 'fresh-machine trixie')
+        if not (broken == 'fetch 6' and call == 'refresh 6')]
     assert done.returncode == bool(broken)
-    assert [line[:14] for line in done.stdout.splitlines()] == [
-        f'{"FAIL" if broken[-1:] == series else "PASS"}: series {series}' for series in '67']
+    assert [line.partition(',')[0] for line in done.stdout.splitlines()] == [
+        f'{"FAIL" if broken and broken.split()[1] == last else "PASS"}: {what} {last}'
+        for what, last in (('series', '6'), ('series', '7'), ('a fresh', 'trixie'))]
