@@ -102,10 +102,11 @@ def test_units_start_when_there_is_something_to_do(machine):
     machine.sh(f'cp {EXAMPLES}/page.conf /etc/msfrs; systemctl daemon-reload; systemctl start msfrs-page')
     wait_for(lambda: machine.run('curl', '-sf', '--noproxy', '*', 'http://127.0.0.1:3880/', check=False).stdout,
              lambda: machine.sh('journalctl --no-pager -u msfrs-page | tail -n 20'))
-    machine.sh('test -e /var/lib/private/msfrs-page')
+    machine.sh('test -e /var/lib/private/msfrs-page; touch /etc/msfrs/page.conf.saved /etc/msfrs/page.token')
     machine.sh('rm -r /etc/systemd/system/msfrs-page.service.d')
     apt(machine, 'purge', *PACKAGES[1:])
     assert machine.show('msfrs-edge')['ActiveState'] == 'inactive'
+    machine.sh('test ! -e /etc/msfrs')
     assert machine.sh('find /etc/systemd /etc/apparmor.d /lib/systemd /var/lib/msfrs* /var/lib/private -name "*msfrs*" '
                       '! -name msfrs.conf 2>/dev/null || true') == ''
 
