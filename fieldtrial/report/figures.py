@@ -85,7 +85,8 @@ def window(measures):
         lower.plot(times[within], table['w'][within], color=svg.MUTED, linewidth=0.9, drawstyle='steps-post', label='W')
         lower.plot(times[within], table['wplus'][within], color=colour, linewidth=1.8, drawstyle='steps-post',
                    label='W+')
-        top = max(2.0, float(max(table['w'][within].max(), table['wplus'][within].max())) * 1.15)
+        # A third above the lines is for the key.
+        top = max(2.0, float(max(table['w'][within].max(), table['wplus'][within].max()))) * 1.35
         lower.set(xlabel='time, s', ylabel='requests', ylim=(0, top))
         lower.yaxis.set_major_locator(MaxNLocator(4, integer=True))
         lower.legend(loc='upper right', ncols=2, frameon=False)

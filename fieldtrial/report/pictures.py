@@ -43,7 +43,7 @@ def _bars(what, group):
     return {name: values for name, values in found.items() if values}
 
 
-def _paint(axes, what, group, rows):
+def _paint(axes, title, group, rows):
     most, place, ticks = max(max(seeds) for values in rows.values() for seeds in values.values()), 0.0, {}
     for name, values in rows.items():
         ticks[name] = place + (len(values) - 1) * BAR_IN / 2
@@ -58,7 +58,7 @@ def _paint(axes, what, group, rows):
         place += GAP_IN
     axes.set_yticks(list(ticks.values()), list(ticks))
     axes.tick_params(axis='y', labelcolor=svg.INK)
-    axes.set(title=what.title, xlim=(0, most * 1.16 or 1), ylim=(place - GAP_IN - BAR_IN / 2, -BAR_IN / 2))
+    axes.set(title=title, xlim=(0, most * 1.16 or 1), ylim=(place - GAP_IN - BAR_IN / 2, -BAR_IN / 2))
     axes.grid(axis='y', visible=False)
     axes.set_axisbelow(True)
     axes.legend([Patch(color=svg.arm(arm)) for arm in group], [_named(group, arm) for arm in group], ncols=2,
@@ -76,9 +76,10 @@ def drawn(told):
             if rows and (each.cell.path, name) not in found:
                 place = sum(len(values) * BAR_IN + GAP_IN for values in rows.values()) - GAP_IN
                 key = AXIS_IN + KEY_IN * math.ceil(len(each.group) / 2)
-                text = svg.panel(lambda axes: _paint(axes, what, each.group, rows), bottom=key, left=LEFT_IN,
+                title = f'{each.topic}: {what.title}'
+                text = svg.panel(lambda axes: _paint(axes, title, each.group, rows), bottom=key, left=LEFT_IN,
                                  height=0.25 + place + key)
-                label = f'{each.topic}: {what.title}, by arm; {each.condition()}'
+                label = f'{title}, by arm; {each.condition()}'
                 file = NOT_IN_NAMES.sub('-', f'{each.topic}-{name}'.lower()) + '.svg'
                 found[each.cell.path, name] = Picture(file, label, text)
     return list(found.values())

@@ -53,7 +53,7 @@ def text(told, groups, judged, files, colour=False):
     end = _entry('Host', f'{said}.') if (said := host(groups)) else []
     seeds = max((each.seeds for each in told), default=1)
     if seeds > 1:
-        end += _entry('Seeds', f'Figures are means of up to {seeds} runs with different seeds; the report has the spread.')
+        end += _entry('Seeds', f'Means of up to {seeds} seeds; the report has the spread.')
     end += [*_entry('Targets', f'{summary(judged)}.'), *(f'{what}: {path}' for what, path in files.items())]
     if not told:
         return '\n'.join(['This run compared nothing that users would notice.', *end])

@@ -85,12 +85,19 @@ HEADINGS = {
 }
 
 
+def _below(text):
+    """A figure with its spread below, where there is one (wording.spread)."""
+    mean, bracket, spread = text.partition(' (')
+    return Markup('{}<div class="note">{}</div>').format(mean, spread.removesuffix(')')) if bracket else text
+
+
 def overview(group):
     """(head, rows) of the terminal's table without empty columns, `group` being {arm: [Measures]}."""
     columns = table.columns(next(iter(group.values()))[0].cell.weights)
     names = ['', *(HEADINGS.get(column.head, f'{column.head}, up to 16 kB, s') if column.head != 'page' else
                    f'{column.unit}, page load, s' for column in columns)]
-    rows = [[wording.arm(arm), *(column.text(measured) for column in columns)] for arm, measured in group.items()]
+    rows = [[wording.arm(arm), *(_below(column.text(measured)) for column in columns)]
+            for arm, measured in group.items()]
     kept = [place for place in range(len(names)) if any(row[place] != wording.NONE for row in rows)]
     return [names[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
@@ -98,8 +105,7 @@ def overview(group):
 def by_class(group):
     """Yields (head, rows) of the tables by arm and class, see table.by_class."""
     for columns, rows in table.by_class(group):
-        heads = [f'{column.head}, {column.unit}' if column.unit else column.head for column in columns]
-        yield ['', 'class', *heads], rows
+        yield ['', 'class', *(column.name() for column in columns)], [[*row[:2], *map(_below, row[2:])] for row in rows]
 
 
 def savings(found):

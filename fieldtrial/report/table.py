@@ -33,6 +33,10 @@ class Column(NamedTuple):
     form: Callable
     value: Callable
 
+    def name(self):
+        """Its heading and unit."""
+        return f'{self.head}, {self.unit}' if self.unit else self.head
+
     def text(self, measured, *of):
         """The figure of a list of Measures that differ in the seed alone, see wording.spread; NONE if one lacks it."""
         return shown(lambda values: wording.spread(self.form, values),
@@ -98,18 +102,18 @@ def _quantile(share, column):
 
 
 #: What browsers measured: pages, and median and p95 until the first and the largest paint and the load event. What
-#: players showed: quality is that of Yin et al., for each segment.
+#: players showed: the median start-up, and the quality of Yin et al., for each segment.
 BY_CLASS = (
     ByClass(lambda m, name: m.page_sample(name, column=PAINTS[0]), (
         Column('pages', '', 6, _whole, _outcomes()), Column('cut', '', 6, _whole, _outcomes('unfinished')),
         Column('failed', '', 7, _whole, _outcomes('error')),
         *(Column(head, 's', 9, _reached, _quantile(share, column))
           for what, column in zip(('FCP', 'LCP', 'load'), (*PAINTS, None))
-          for head, share in ((what, 0.5), ('p95', 0.95))))),
+          for head, share in ((what, 0.5), (f'{what} p95', 0.95))))),
     ByClass(video.players, (
         Column('players', '', 9, _whole, video.players), Column('bitrate', 'Mbit/s', 9, _megabits, video.bitrate),
         Column('stalled', '%', 9, _percent, video.stalled_share),
-        Column('start-up', 's', 10, number, lambda m, name: video.startup(m, name).mean()),
+        Column('start-up', 's', 10, _reached, lambda m, name: video.startup(m, name).quantile(0.5)),
         Column('switches', '/min', 10, number, video.switches_per_minute),
         Column('quality', 'Mbit/s', 9, _megabits, video.quality_bps))))
 
@@ -223,14 +227,12 @@ def seeds_text(groups):
     group = verdict.merged(groups)
     yield ''
     yield from wrapped(f'{seeds(groups)} (least to greatest)', others='  ')
-    figures = [(' '.join(filter(None, (column.head, column.unit))), {
-        wording.arm(arm): column.text(measured) for arm, measured in group.items()})
-        for column in columns(next(iter(group.values()))[0].cell.weights)]
+    figures = [(column.name(), {wording.arm(arm): column.text(measured) for arm, measured in group.items()})
+               for column in columns(next(iter(group.values()))[0].cell.weights)]
     for table, rows in by_class(group):
         for place, column in enumerate(table, start=2):
             for name in dict.fromkeys(row[1] for row in rows):
-                figures.append((f'{name}: {" ".join(filter(None, (column.head, column.unit)))}',
-                                {row[0]: row[place] for row in rows if row[1] == name}))
+                figures.append((f'{name}: {column.name()}', {row[0]: row[place] for row in rows if row[1] == name}))
     for name, of_arms in figures:
         known = [f'{arm} {text}' for arm, text in of_arms.items() if text != wording.NONE]
         if known:

@@ -163,13 +163,13 @@ def test_a_seed_on_a_busy_host_is_left_out(tmp_path):
 
 def test_several_seeds_are_on_the_screen_and_in_tables_with_their_spread(tmp_path):
     text = written(seeds(tmp_path / 'run', (100.0, 110.0, 120.0)), pictures_in=tmp_path / 'pictures')
-    assert 'Seeds      Figures are means of up to 3 runs with different seeds' in text
+    assert 'Seeds      Means of up to 3 seeds; the report has the spread.' in text
     assert len(text.splitlines()) <= screen.LINES and max(map(len, text.splitlines()[:-3])) <= screen.WIDTH
     lines = (tmp_path / 'run' / 'verdicts.txt').read_text().splitlines()
-    assert '  queue ms: unmodified Squid 160, MSF-RS 110 (100 to 120)' in lines
+    assert '  queue, ms: unmodified Squid 160, MSF-RS 110 (100 to 120)' in lines
     assert max(map(len, lines)) <= 100
     page = (tmp_path / 'run' / 'report.html').read_text()
-    assert '>110 (100 to 120)</td>' in page and 'means of seeds 1, 2, 3' in page
+    assert '>110<div class="note">100 to 120</div></td>' in page and 'means of seeds 1, 2, 3' in page
     assert '>110</text>' in (tmp_path / 'pictures' / 'queue-queue.svg').read_text()
 
 
@@ -295,7 +295,7 @@ def test_pictures_are_written_as_files(whole, tmp_path, capsys):
         'pages-page', 'downloads-small', 'downloads-rate', 'video-bitrate', 'video-stalled', 'calls-delay',
         'calls-score', 'queue-queue', 'queue-drops')}
     text = (tmp_path / 'new' / 'pages-page.svg').read_text()
-    for word in ('gold', 'silver', 'bronze', 'msfrs', 'unmodified Squid', 'CAKE on a router', 'Page load, s'):
+    for word in ('gold', 'silver', 'bronze', 'msfrs', 'unmodified Squid', 'CAKE on a router', 'Pages: Page load, s'):
         assert f'>{word}</text>' in text
     (tmp_path / 'file').write_text('')
     assert program.main([str(whole), '--pictures', str(tmp_path / 'file')]) == 1

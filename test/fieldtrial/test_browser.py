@@ -282,7 +282,7 @@ def test_the_report_has_a_table_by_arm_and_class(tmp_path):
              [('bronze', 40.0, 'unfinished', 2.0, '')], arm)
     groups = verdict.by_condition([Measures(each) for each in runs.read_run(tmp_path / 'run').cells])
     (columns, rows), = table.by_class(table.alone(groups[0]))
-    assert [column.head for column in columns[:5]] == ['pages', 'cut', 'failed', 'FCP', 'p95'] and len(rows) == 6
+    assert [column.head for column in columns[:5]] == ['pages', 'cut', 'failed', 'FCP', 'FCP p95'] and len(rows) == 6
     assert rows[0] == [wording.arm('stock'), 'gold', '1', '0', '0', '1.00', '1.00', '2.00', '2.00', '4.00', '4.00']
     assert rows[-1] == ['MSF-RS', 'bronze', '1', '1', '0', '2.00', '2.00', *4 * ['-']]
     lines = table.arms_text(groups).splitlines()
@@ -303,7 +303,7 @@ def test_of_several_seeds_the_table_has_the_mean_and_the_spread(tmp_path):
     assert rows[1][5:] == [*2 * ['1.50 (1.00 to 2.00)'], *4 * ['-']], 'no page of bronze was complete'
     told = {each.topic: each for each in answers.told(groups)}['Painting']
     assert told.clauses[0] == "a gold user's page shows something in 1.50 s instead of 1.50 s with unmodified Squid"
-    assert '  gold: FCP s: unmodified Squid 1.50 (1.00 to 2.00), MSF-RS 1.50 (1.00 to 2.00)' in \
+    assert '  gold: FCP, s: unmodified Squid 1.50 (1.00 to 2.00), MSF-RS 1.50 (1.00 to 2.00)' in \
         table.arms_text(groups).splitlines()
 
 
