@@ -120,8 +120,8 @@ def parser():
     what.add_argument('--plan-name', choices=PLANS, help='full: all targets; today: what is asked of today\'s traffic, '
                       'for several seeds. --workloads, --rates and --buffers then take from it what they name')
     what.add_argument('--evening', action='store_const', const='evening', dest='plan_name',
-                      help='300 users of a school at 50 Mbit/s, an hour for each of four arms: unmodified Squid, CAKE and '
-                      'SQM on a router, msfrs. That takes four hours; with --seconds 600 it takes 41 minutes')
+                      help='300 users of a school at 50 Mbit/s, an hour for each of four arms: unmodified Squid, CAKE '
+                      'and SQM on a router, msfrs. That takes four hours; with --seconds 600 it takes 41 minutes')
     what.add_argument('--plan', action='store_true', help='show what would be run, and end')
     what.add_argument('--arms', type=_names(list(ARMS)), metavar='ARM,...', help='only these (default: the plan\'s)')
     what.add_argument('--workloads', type=_names(workloads.names()), metavar='NAME,...', help='only these')

@@ -231,9 +231,9 @@ def _best(groups):
 
 
 def told(groups):
-    """[Told], one for each topic of the run, over all seeds of a condition. Of several conditions that have a topic, the
-    first in order is taken that has both Squids and is judged. A sentence is worse if any clause is, and better if none
-    is and some clause is."""
+    """[Told], one for each topic of the run, over all seeds of a condition. Of several conditions that have a topic,
+    the first in order is taken that has both Squids and is judged. A sentence is worse if any clause is, and better if
+    none is and some clause is."""
     found = {}
     for group in map(_best, verdict.over_seeds([group for group in groups if OURS in group])):
         for answer in group[OURS][0].cell.profile.told():

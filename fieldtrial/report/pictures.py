@@ -52,8 +52,8 @@ def _paint(axes, title, group, rows):
             axes.barh(place, value, height=BAR_IN * 0.86, color=svg.arm(arm), linewidth=0)
             if len(seeds) > 1:
                 axes.plot([min(seeds), max(seeds)], [place, place], color=svg.INK, linewidth=1)
-            axes.annotate(wording.number(value), (max(seeds), place), xytext=(3, 0), textcoords='offset points', va='center',
-                          fontweight='bold' if arm == answers.OURS else 'normal')
+            axes.annotate(wording.number(value), (max(seeds), place), xytext=(3, 0), textcoords='offset points',
+                          va='center', fontweight='bold' if arm == answers.OURS else 'normal')
             place += BAR_IN
         place += GAP_IN
     axes.set_yticks(list(ticks.values()), list(ticks))

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from ..analysis import verdict, wording, work
 from ..analysis.measures import Measures
-from . import figures, table
+from . import columns, figures
 
 
 def cell_of(group):
@@ -93,19 +93,19 @@ def _below(text):
 
 def overview(group):
     """(head, rows) of the terminal's table without empty columns, `group` being {arm: [Measures]}."""
-    columns = table.columns(next(iter(group.values()))[0].cell.weights)
+    arms_columns = columns.of_arms(next(iter(group.values()))[0].cell.weights)
     names = ['', *(HEADINGS.get(column.head, f'{column.head}, up to 16 kB, s') if column.head != 'page' else
-                   f'{column.unit}, page load, s' for column in columns)]
-    rows = [[wording.arm(arm), *(_below(column.text(measured)) for column in columns)]
+                   f'{column.unit}, page load, s' for column in arms_columns)]
+    rows = [[wording.arm(arm), *(_below(column.text(measured)) for column in arms_columns)]
             for arm, measured in group.items()]
     kept = [place for place in range(len(names)) if any(row[place] != wording.NONE for row in rows)]
     return [names[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
 def by_class(group):
-    """Yields (head, rows) of the tables by arm and class, see table.by_class."""
-    for columns, rows in table.by_class(group):
-        yield ['', 'class', *(column.name() for column in columns)], [[*row[:2], *map(_below, row[2:])] for row in rows]
+    """Yields (head, rows) of the tables by arm and class, see columns.by_class."""
+    for heads, rows in columns.by_class(group):
+        yield ['', 'class', *(column.name() for column in heads)], [[*row[:2], *map(_below, row[2:])] for row in rows]
 
 
 def savings(found):

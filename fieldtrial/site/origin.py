@@ -6,8 +6,8 @@
 writes nginx's configuration, a certificate for the names, and a file for each size of the grid (site/grid.py) to DIR,
 and then executes nginx.
 The files are sparse: they take no space, and nothing on the path compresses them. /b/ sends "no-store"; /c/ is
-cacheable. POST /up/ANYTHING is answered without a body once all of its own has been read. Over TLS it offers HTTP/2, and it never closes a connection because it is idle. With --pages SEED it has web
-pages, too (pages.py).
+cacheable. POST /up/ANYTHING is answered, with an empty body, once its own has been read whole. Over TLS it offers
+HTTP/2, and it never closes a connection because it is idle. With --pages SEED it has web pages, too (pages.py).
 Started as root, nginx drops privileges in its worker; DIR must be accessible to everyone.
 """
 import argparse

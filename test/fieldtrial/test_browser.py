@@ -18,7 +18,7 @@ from fieldtrial.load import workloads
 from fieldtrial.load.merge import write_csv
 from fieldtrial.load.traffic import browsing, client, devtools, offers, records, run as running
 from fieldtrial.load.traffic.records import PAGE_COLUMNS
-from fieldtrial.report import table
+from fieldtrial.report import columns, table
 from fieldtrial.site import addresses, grid, pages
 
 NAMES = [f's{number:02d}.test' for number in range(1, 13)]
@@ -281,8 +281,8 @@ def test_the_report_has_a_table_by_arm_and_class(tmp_path):
         cell(tmp_path, [(name, 4.0, 'ok', 1.0, 2.0) for name in ('gold', 'silver')] +
              [('bronze', 40.0, 'unfinished', 2.0, '')], arm)
     groups = verdict.by_condition([Measures(each) for each in runs.read_run(tmp_path / 'run').cells])
-    (columns, rows), = table.by_class(table.alone(groups[0]))
-    assert [column.head for column in columns[:5]] == ['pages', 'cut', 'failed', 'FCP', 'FCP p95'] and len(rows) == 6
+    (heads, rows), = columns.by_class(table.alone(groups[0]))
+    assert [column.head for column in heads[:5]] == ['pages', 'cut', 'failed', 'FCP', 'FCP p95'] and len(rows) == 6
     assert rows[0] == [wording.arm('stock'), 'gold', '1', '0', '0', '1.00', '1.00', '2.00', '2.00', '4.00', '4.00']
     assert rows[-1] == ['MSF-RS', 'bronze', '1', '1', '0', '2.00', '2.00', *4 * ['-']]
     lines = table.arms_text(groups).splitlines()
@@ -297,7 +297,7 @@ def test_of_several_seeds_the_table_has_the_mean_and_the_spread(tmp_path):
                  [('bronze', 40.0, 'unfinished', scale, '')], arm, seed)
     groups = verdict.by_condition([Measures(each) for each in runs.read_run(tmp_path / 'run').cells])
     same, = verdict.over_seeds(groups)
-    (_, rows), = table.by_class(verdict.merged(same))
+    (_, rows), = columns.by_class(verdict.merged(same))
     assert rows[0][1:7] == ['gold', '2 (1 to 3)', '0', '0', *2 * ['1.50 (1.00 to 2.00)']]
     assert rows[0][7] == '3.00 (2.00 to 4.00)' and rows[0][9] == '6.00 (4.00 to 8.00)'
     assert rows[1][5:] == [*2 * ['1.50 (1.00 to 2.00)'], *4 * ['-']], 'no page of bronze was complete'
@@ -313,4 +313,4 @@ def test_pages_without_a_browser_have_no_paints(tmp_path):
     measures = Measures(runs.read_cell(path))
     with pytest.raises(StatsError, match='no page has fcp_s'):
         measures.page_sample('gold', column='fcp_s')
-    assert not list(table.by_class({'msfrs': [measures]}))
+    assert not list(columns.by_class({'msfrs': [measures]}))

@@ -12,7 +12,7 @@ from fieldtrial.base.ladder import LADDER
 from fieldtrial.load.merge import write_csv
 from fieldtrial.load.traffic import adaptation
 from fieldtrial.load.traffic.records import REQUEST_COLUMNS
-from fieldtrial.report import table
+from fieldtrial.report import columns, table
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ def test_what_never_came_was_waited_for(tmp_path):
 def test_the_report_has_a_row_for_each_class(tmp_path):
     measures = show(tmp_path, *(('gold-1', 'v1', 10 + 4 * n, 11 + 4 * n, 1e6, 'ok') for n in range(15)),
                     ('silver-1', 'v1', 0, 1, 1e6, 'ok'), ('bronze-1', 'v2', 60, 70, 1e6, 'unfinished'))
-    (columns, rows), = table.by_class({'msfrs': [measures]})
-    assert [column.head for column in columns] == ['players', 'bitrate', 'stalled', 'start-up', 'switches', 'quality']
+    (heads, rows), = columns.by_class({'msfrs': [measures]})
+    assert [column.head for column in heads] == ['players', 'bitrate', 'stalled', 'start-up', 'switches', 'quality']
     assert rows == [['MSF-RS', 'gold', '1', '1.00', '0.0', '1.00', '0', '0.61'],
                     ['MSF-RS', 'silver', '1', '-', '0.0', '-', '0', '-'],
                     ['MSF-RS', 'bronze', '1', '-', '0.0', '-', '0', '-']]

@@ -91,8 +91,8 @@ class Tunnel(asyncio.Protocol):
     # --- requests ----------------------------------------------------------------------------------------------------
 
     async def request(self, exchange, path, upload=0):
-        """Requests `path`, or posts `upload` bytes to it; the response goes to the Exchange. Returns the stream's number.
-        Raises TunnelError."""
+        """Requests `path`, or posts `upload` bytes to it; the response goes to the Exchange. Returns the stream's
+        number. Raises TunnelError."""
         while self.open and self._h2.open_outbound_streams >= self._h2.remote_settings.max_concurrent_streams:
             room = asyncio.get_running_loop().create_future()
             self._waiting.append(room)
