@@ -97,6 +97,9 @@ class OwnFile:
         def fits(line):
             return line.name == directive and (first is None or line.words[:1] == (first,))
         here = [line for line in logical_lines(self.path, '\n'.join(self.lines)) if fits(line)]
+        if len(lines := [line for line in self._site.conf.lines if fits(line)]) > 1:
+            raise CtlError(f'{lines[0].where} and {lines[1].where} both have {directive}, and msfrsctl cannot tell '
+                           f'which is meant: change it there, then squid -k reconfigure')
         if here:
             return here[-1].number - 1
         there = next((line for line in self._site.conf.lines if fits(line)), None)

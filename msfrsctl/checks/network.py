@@ -19,10 +19,14 @@ def interface_name(site):
 
 
 def interface(site):
-    """Whether the downlink's interface exists, is up, and carries the default route."""
-    name = interface_name(site)
-    if site.conf.last('msfrs_link') is None:
-        return
+    """Whether each downlink's interface exists and is up, and that of a single one carries the default route."""
+    links = site.conf.all('msfrs_link')
+    for line in links:
+        yield from _interface(site, line, len(links) == 1)
+
+
+def _interface(site, line, alone):
+    name = line.option('interface')
     if name is None:
         yield Finding(WARNING, 'msfrs_link has no interface=, so traffic that does not pass through Squid is not seen',
                       'add interface=NAME, the interface at which the downlink arrives')
@@ -31,7 +35,7 @@ def interface(site):
     if name not in there:
         others = ' '.join(other for other in there if other != 'lo')
         yield Finding(ERROR, f'msfrs_link names interface {name}, which is not there; there are: {others}',
-                      f'correct it in {site.conf.last("msfrs_link").where}')
+                      f'correct it in {line.where}')
         return
     flags = there[name].get('flags', [])
     if 'LOOPBACK' in flags:
@@ -44,7 +48,7 @@ def interface(site):
                       f'use interface={there[name]["master"]}, whose counter has all its traffic')
     routes = [route for family in ('-4', '-6') for route in _ip(site, family, 'route', 'show', 'default')]
     devices = sorted({route['dev'] for route in routes if 'dev' in route})
-    if devices and name not in devices:
+    if devices and name not in devices and alone:
         yield Finding(WARNING, f'the default route goes out of {" ".join(devices)}, not of {name}',
                       'interface= must be the one at which the downlink arrives')
     elif not devices:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 
 namespace msfrs {
@@ -243,7 +244,7 @@ RequestScheduler::~RequestScheduler()
 }
 
 Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const std::string_view user,
-                                const msfrs_time now, Refusal &why, const int64_t expected)
+                                const msfrs_time now, Refusal &why, const int64_t expected, const msfrs_time since)
 {
     auto &self = *impl_;
     auto &slot = self.slots.at(cls);
@@ -260,7 +261,7 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
         why = Refusal::Total;
         return nullptr;
     }
-    auto request = std::make_unique<Request>(owner, now);
+    auto request = std::make_unique<Request>(owner, since > 0 ? since : now);
     request->stats = slot.stats;
     request->remaining = Impl::Believable(expected);
     Request *victim = nullptr;
@@ -280,6 +281,10 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
         return nullptr;
     }
     self.enter(*request, Request::State::Queued);
+    auto next = request->place; // the list is in order of waitingSince
+    while (next != self.waiting.begin() && (*std::prev(next))->waitingSince > request->waitingSince)
+        --next;
+    self.waiting.splice(next, self.waiting, request->place);
     self.touch(flow);
     const auto r = request.release();
     const auto outer = std::exchange(self.arriving, r);

@@ -197,9 +197,10 @@ public:
     /// Queues a request. May call owner.granted() before it returns.
     /// \param cls index into RequestConfig::classes
     /// \param expected bytes of its response, if known before the server states them; negative: unknown
+    /// \param since when it began to wait, if it has waited at the scheduler of another link; 0: now
     /// \returns the request, or nullptr and the reason in `why`
     Request *hold(RequestOwner &owner, uint32_t cls, std::string_view user, msfrs_time now, Refusal &why,
-                  int64_t expected = -1);
+                  int64_t expected = -1, msfrs_time since = 0);
 
     /// Admits a request that must not wait (fail open, pinned): in service at once, and charged like any other.
     Request *adopt(RequestOwner &owner, uint32_t cls, std::string_view user, msfrs_time now);

@@ -2,6 +2,7 @@
 #include "report/gateway_report.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace msfrs::report {
 
@@ -63,6 +64,8 @@ void GatewayReport::add(const GatewayReport &other)
     held.resize(std::min(held.size(), Snapshot::MostHeld));
 }
 
+void GatewayReport::addLink(const GatewayReport &other) { others_.push_back(other); }
+
 std::string GatewayReport::written() const
 {
     std::string bytes;
@@ -98,18 +101,25 @@ void GatewayReport::printYaml(std::ostream &out) const
     if (!scheduling_) {
         out << "holding: no, because "
             << (failed_ ? "the scheduler failed and will start again; see cache.log" : "msfrs is off") << '\n';
-        return;
     }
-    for (const auto part : All)
-        PrintYaml(out, TableOf(part), rows(part));
+    for (size_t n = 0; scheduling_ && n < std::size(All); ++n)
+        PrintYaml(out, TableOf(All[n]), rows(All[n]));
+    for (const auto &other : others_)
+        other.printYaml(out << "---\n");
 }
 
 void GatewayReport::printMetrics(std::ostream &out) const
 {
     Metrics all(out, "");
-    all.gauge("msfrs_scheduling", "1 while requests are scheduled.", scheduling_);
+    auto links = *this;
+    for (const auto &other : others_) {
+        links.scheduling_ = links.scheduling_ || other.scheduling_;
+        for (const auto part : {State, Link, Found, Window, Classes})
+            JoinRows(TableOf(part), links.rows(part), other.rows(part));
+    }
+    all.gauge("msfrs_scheduling", "1 while requests are scheduled.", links.scheduling_);
     for (const auto part : All)
-        PrintFamilies(all, TableOf(part), rows(part));
+        PrintFamilies(all, TableOf(part), links.rows(part));
     all.end();
 }
 

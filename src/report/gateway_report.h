@@ -23,7 +23,11 @@ public:
     /// Quotas are the same for all parties on the link, and taken from the first.
     void add(const GatewayReport &);
 
-    /// As bytes for Read().
+    /// Adds the report of another link of the same process: a document of its own in YAML, and samples with a label of
+    /// their own in the metrics.
+    void addLink(const GatewayReport &);
+
+    /// As bytes for Read(); without other links.
     std::string written() const;
     /// \returns a report of nothing if a process of the same program did not write the bytes
     static GatewayReport Read(const std::string &bytes);
@@ -40,6 +44,7 @@ private:
     bool follows_ = false; ///< another worker computes the window
     msfrs_time now_ = 0;   ///< ns, of the latest snapshot
     std::array<Rows, Parts> parts_;
+    std::vector<GatewayReport> others_; ///< links
 };
 
 /// Users of one process, in YAML.

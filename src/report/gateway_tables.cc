@@ -38,14 +38,22 @@ template <auto Member> Value Class(S s, const size_t n) { return s.classes[n].*M
 template <auto Member> Value OfHeld(S s, const size_t n) { return s.held[n].*Member; }
 template <auto Member> Value User(S s, const size_t n) { return s.users[n].*Member; }
 
+/// The link of a row, where a process has several.
+constexpr Column LinkName = Column{nullptr, [](S s, size_t) {
+    return s.link.empty() ? Value(Value::Absent) : Value(s.link);
+}}.keyed("link");
+
 constexpr Column StateColumns[] = {
     Column{nullptr, OfWindow<&W::holding>}.gauge("msfrs_holding", "1 while requests wait for a turn."),
     Column{"holding", [](S s, size_t) {
-        return Word((s.window.holding ? "yes" : "no") + (", because " + s.window.because));
+        const auto where = s.link.empty() ? "" : "at " + s.link + ' ';
+        return Word((s.window.holding ? "yes" : "no") + (", because " + where + s.window.because));
     }},
+    LinkName,
 };
 
 constexpr Column LinkColumns[] = {
+    LinkName,
     Column{"rate", OfConfig<&RequestConfig::rate>}.sum().gauge(
         "msfrs_link_capacity_bytes_per_second", "Rate of the link as configured, or found.", "", 0, 1 / 8.0),
     Column{"interface", [](S s, size_t) { return TextOf(s.config.interface); }},
@@ -92,6 +100,7 @@ Value Changes(S s, size_t)
 }
 
 constexpr Column FoundColumns[] = {
+    LinkName,
     Column{"min", [](S s, size_t) -> Value { return s.window.capacity->params.min; }},
     Column{"max", [](S s, size_t) -> Value { return s.window.capacity->params.max; }},
     Column{"delivered", Capacity<&CapacityReport::delivered>}.note("what came over the link, of late")
@@ -131,6 +140,7 @@ Value History(S s, size_t)
 
 // The sums are over workers that do not share the link: each has a window for its part of the rate.
 constexpr Column WindowColumns[] = {
+    LinkName,
     Column{"outstanding", OfWindow<&W::outstanding>}.sum().note("W, responses in service")
         .gauge("msfrs_window_outstanding_responses", "W: responses under way.", "", 0),
     Column{"limit", OfWindow<&W::limit>, 2}.sum().note("W+, its limit")
@@ -256,6 +266,7 @@ constexpr Metric Refused{
     "Requests refused: too many of the user, too many in all, by admission, or waited too long.", MetricKind::Counter};
 
 constexpr Column ClassColumns[] = {
+    LinkName,
     Column{"name", Class<&C::name>}.keyed("class"),
     Column{"default", [](S s, const size_t n) -> Value { return n == s.config.defaultClass; }},
     Column{"weight", Class<&C::weight>, 3}.gauge("msfrs_class_weight", "Weight of the class.", "", 3),

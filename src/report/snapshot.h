@@ -31,13 +31,14 @@ struct ExcessCounts {
     uint64_t refused = 0;  ///< malformed lines, and datagrams that are too long
 };
 
-/// The state of one process.
+/// The state of one process, or of one of its links.
 struct Snapshot {
     static constexpr size_t MostHeld = 50, MostUsers = 50, MostOfQuota = 10;
 
     bool scheduling = false;         ///< if not, only `failed` is set
     bool failed = false;             ///< not scheduling because the scheduler failed
     msfrs_time now = 0;              ///< ns, of the scheduler's clock
+    std::string link;                ///< its name among several of the process; empty: there is one
     RequestConfig config;
     WindowReport window;
     ExcessCounts excess;

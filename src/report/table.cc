@@ -75,7 +75,7 @@ std::vector<std::string> LabelsOf(const Table &table, const Row &row)
     std::vector<std::string> labels;
     for (size_t n = 0; n < row.size(); ++n) {
         const auto &c = table.first[n];
-        if (c.join == Join::Key && *c.label)
+        if (c.join == Join::Key && *c.label && row[n].known())
             labels.push_back(Label(c.label, row[n].type == Value::Whole ? row[n].yaml(0) : row[n].text));
     }
     std::sort(labels.begin(), labels.end());

@@ -13,12 +13,12 @@ constexpr msfrs_time UnreadFor = 1'000'000'000;
 } // namespace
 
 Refusal Session::hold(RequestScheduler &scheduler, const uint32_t cls, const std::string_view user,
-                      const msfrs_time now, const int64_t expected)
+                      const msfrs_time now, const int64_t expected, const msfrs_time since)
 {
     auto why = Refusal::None;
     patience_ = scheduler.config().patience;
     state_ = State::Waiting;
-    request_ = scheduler.hold(*this, cls, user, now, why, expected);
+    request_ = scheduler.hold(*this, cls, user, now, why, expected, since);
     if (!request_)
         state_ = State::Refused;
     return why;

@@ -62,7 +62,8 @@ public:
 
     /// Queues it; held() is whether it has to wait for granted(). Parameters as in RequestScheduler::hold().
     /// \returns why it was refused
-    Refusal hold(RequestScheduler &, uint32_t cls, std::string_view user, msfrs_time now, int64_t expected = -1);
+    Refusal hold(RequestScheduler &, uint32_t cls, std::string_view user, msfrs_time now, int64_t expected = -1,
+                 msfrs_time since = 0);
     /// Puts it in service without waiting.
     void adopt(RequestScheduler &, uint32_t cls, std::string_view user, msfrs_time now);
     bool held() const { return state_ == State::Waiting || state_ == State::Refused; }

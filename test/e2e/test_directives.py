@@ -101,6 +101,7 @@ def from_the_table():
                 yield lines, lines[-1], 'given once already, at {conf}:1'
 
 
+TWO = ('msfrs on', 'msfrs_link rate=20Mbit interface=lo', 'msfrs_link rate=8Mbit interface=eth1', *CLASSES)
 AUTO = 'rate=auto min=2Mbit max=80Mbit interface=lo'
 
 
@@ -168,7 +169,24 @@ OTHERS = (
          'none is not possible with rate=auto, as nothing then bounds the bytes in flight; give a size, as in 16 KB'),
         ((*rated(AUTO), 'workers 2'), 'msfrs_link', ''),
         (rated(AUTO), 'msfrs_link', ''),
+        (TWO, TWO[1], ''),
         (rated('rate=auto min=2Mbit max=2Mbit interface=lo'), 'msfrs_link', ''),
+    )),
+    *((lines, lines[at], says) for lines, at, says in (
+        (('msfrs on', 'msfrs_link rate=20Mbit', TWO[1], *CLASSES), 1,
+         'interface= is missing; each of several links needs it, as the interface by which a connection leaves tells '
+         'which link it is charged to'),
+        (('msfrs on', TWO[1], f'{TWO[1]} rtt=1s', *CLASSES), 2,
+         'interface lo is that of the link at {conf}:2; give the interface of the other link'),
+        (('msfrs on', TWO[1], f'{TWO[2]} shared', *CLASSES), 2,
+         'shared is not possible with several links; leave it out, or have one msfrs_link'),
+        ((*TWO, 'workers 2'), 2,
+         'several links are not possible with workers 2; give workers 1, or one msfrs_link'),
+        ((*TWO, 'msfrs_excess /run/excess.sock'), -1,
+         'with several links it is not known by which the reported bytes came; leave it out, or have one msfrs_link'),
+        (('msfrs on', TWO[1], 'msfrs_link rate=auto interface=eth1', *CLASSES), 2,
+         'rate=auto needs min= and max=, between which the rate is looked for; give both, as in rate=auto min=2Mbit '
+         'max=80Mbit interface=eth1'),
     )),
     *((lines, lines[2], says) for lines, says in (
         (limited('quota=5GB/day'), 'quota= needs over=, the class in which users go on; give both'),
@@ -295,7 +313,7 @@ def test_the_engine_has_the_same_defaults(tmp_path):
     ('default = "6%"', 'default = "6"', 'msfrs_link: overhead: 6 is no percent; give a number and %'),
     ('default = "6%"', 'standard = "6%"', 'msfrs_link: overhead: standard is unknown; known are kind, name, range,'),
     ('kind = "interface"', 'kind = "card"', 'msfrs_link: interface: kind card is unknown; known are rate, size,'),
-    ('field = "link"', '', 'msfrs_link: field is missing'),
+    ('field = "links"', '', 'msfrs_link: field is missing'),
 ))
 def test_a_mistake_in_the_table_is_refused(tmp_path, of, to, says):
     table = tmp_path / 'directives.toml'

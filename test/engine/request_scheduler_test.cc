@@ -122,6 +122,30 @@ TEST_F(RequestSchedulerTest, ExpiresWhatWaitsTooLongAtItsTime)
     EXPECT_EQ(report("gold").bytes + report("bronze").bytes, 0u) << "nothing is charged for what was not served";
 }
 
+TEST_F(RequestSchedulerTest, WhatHasWaitedElsewhereExpiresAtItsTime)
+{
+    config.maxWait = 10 * Second;
+    start(1);
+    hold(0, "u", "served");
+    auto &here = hold(0, "u", "here");
+    const auto since = clock.now();
+    clock.advance(4 * Second);
+    auto &later = hold(1, "v", "later");
+    clock.advance(Second);
+    auto &moved = hold(1, "v", "moved", since + Second);
+    EXPECT_EQ(s->trace(*moved.request, clock.now()).totalWait, 4 * Second);
+    EXPECT_EQ(s->held(3, clock.now()).at(1).waited, 4.0) << "in order of waiting";
+    auto next = clock.now();
+    for (const auto &[who, after] : {std::pair(&here, 10), {&moved, 11}, {&later, 14}}) {
+        EXPECT_EQ(who->expiries, 0);
+        while (who->expiries == 0) {
+            clock.set(next);
+            next = s->tick(clock.now());
+        }
+        EXPECT_EQ(clock.now(), since + after * Second);
+    }
+}
+
 TEST_F(RequestSchedulerTest, AnExpiredRequestMayEndLaterAndKeepsItsFigures)
 {
     config.maxWait = 2 * Second;

@@ -225,6 +225,14 @@ def test_a_line_that_is_elsewhere(own, capsys):
     assert f'{own.conf}:5 has the line msfrs_link rate=2Mbit; msfrsctl changes only' in capsys.readouterr().err
 
 
+def test_a_rate_with_two_links(own, capsys):
+    two = OWN.replace('msfrs_class gold', 'msfrs_link rate=8Mbit interface=eth2\nmsfrs_class gold', 1)
+    own.own.write_text(two)
+    assert own.run('set', 'rate', '18Mbit')[0] == 3
+    assert f'{own.own}:3 and {own.own}:4 both have msfrs_link' in capsys.readouterr().err
+    assert own.own.read_text() == two
+
+
 def test_an_access_line_that_comes_first(own, capsys):
     own.configure('msfrs_access bronze allow all', f'include {own.own}')
     assert own.run('set', 'boost', '10.0.0.7')[0] == 3

@@ -171,6 +171,30 @@ TEST(GatewayReport, WorkersApartHaveAWindowEach)
               "msfrs_link_wanted_bytes_total 600000000\nmsfrs_ledger_degraded 1\n");
 }
 
+TEST(GatewayReport, LinksOfAProcess)
+{
+    auto one = Example(), other = Example();
+    one.link = "eth1";
+    other.link = other.config.interface = "eth2";
+    other.config.rate = 4e6;
+    other.quotas.clear();
+    GatewayReport both((one));
+    both.addLink(GatewayReport(other));
+    EXPECT_EQ(Yaml(both), Yaml(GatewayReport(one)) + "---\n" + Yaml(GatewayReport(other)));
+    EXPECT_EQ(Lines(Yaml(both), {"holding", "interface", "rate: "}),
+              "holding: yes, because at eth1 2 wait and the window is full\nrate: 20000000\ninterface: \"eth1\"\n"
+              "holding: yes, because at eth2 2 wait and the window is full\nrate: 4000000\ninterface: \"eth2\"\n");
+    EXPECT_EQ(Lines(OpenMetrics(both), {"msfrs_scheduling", "msfrs_link_capacity", "msfrs_class_weight{class=\"gold\"",
+                                        "msfrs_class_quota_bytes{class=\"gold\"", "msfrs_excess_lines"}),
+              "msfrs_scheduling 1\n"
+              "msfrs_link_capacity_bytes_per_second{link=\"eth1\"} 2500000\n"
+              "msfrs_link_capacity_bytes_per_second{link=\"eth2\"} 500000\n"
+              "msfrs_excess_lines_total 12\n"
+              "msfrs_class_weight{class=\"gold\",link=\"eth1\"} 4.000\n"
+              "msfrs_class_weight{class=\"gold\",link=\"eth2\"} 4.000\n"
+              "msfrs_class_quota_bytes{class=\"gold\",link=\"eth1\"} 5000000000\n");
+}
+
 TEST(GatewayReport, AllUsers)
 {
     std::ostringstream out;

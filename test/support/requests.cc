@@ -71,10 +71,11 @@ void RequestTest::start(const uint32_t wplus)
     clock.advance(2);
 }
 
-TestOwner &RequestTest::hold(const uint32_t cls, const std::string &user, const std::string &name)
+TestOwner &RequestTest::hold(const uint32_t cls, const std::string &user, const std::string &name,
+                             const msfrs_time since)
 {
     auto &o = owners.emplace_back(*this, name);
-    o.request = s->hold(o, cls, user, clock.now(), o.refusal);
+    o.request = s->hold(o, cls, user, clock.now(), o.refusal, -1, since);
     EXPECT_EQ(o.request == nullptr, o.refusal != Refusal::None);
     o.ended = !o.request;
     return o;

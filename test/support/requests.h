@@ -64,7 +64,7 @@ protected:
 
     /// \param wplus constant W+; 0: set by the rate controller, from 1
     void start(uint32_t wplus = 1);
-    TestOwner &hold(uint32_t cls, const std::string &user, const std::string &name);
+    TestOwner &hold(uint32_t cls, const std::string &user, const std::string &name, msfrs_time since = 0);
     TestOwner &adopt(uint32_t cls, const std::string &user, const std::string &name);
     /// Bytes arrive; \returns whether the owner may continue to read
     bool read(TestOwner &, int64_t bytes);

@@ -95,7 +95,9 @@ double *Place(ClassState &c, const Sample &s, Join &join)
 void TakeGateway(GatewayState &state, const Sample &s)
 {
     if (const auto metric = GatewayMetrics.find(s.name); metric != GatewayMetrics.end()) {
-        Take(state.*metric->second.member, s.value * metric->second.scale, metric->second.join);
+        const auto &[member, join, scale] = metric->second;
+        const bool ofLink = member == &GatewayState::capacity && !s.label("link").empty(); // there are several
+        Take(state.*member, s.value * scale, ofLink ? Join::Sum : join);
     } else if (const auto optional = OptionalMetrics.find(s.name); optional != OptionalMetrics.end()) {
         auto &member = state.*optional->second.member;
         double value = member.value_or(0);

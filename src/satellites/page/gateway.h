@@ -38,7 +38,8 @@ struct ClassState {
     }
 };
 
-/// The gateway. With several workers W, W+ and the share of responses are sums, the link's figures the maximum.
+/// The gateway. With several workers W, W+ and the share of responses are sums, the link's figures the maximum; with
+/// several links their capacity is a sum, too.
 struct GatewayState {
     double workers = 0;           ///< that report; 0: Squid has no scheduler
     bool scheduling = false, holding = false, metered = false;

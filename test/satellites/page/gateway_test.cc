@@ -48,6 +48,17 @@ TEST(Gateway, AUserMoreHasAShare)
     EXPECT_EQ(g.fairShare(g.classes[1]), 8000);
 }
 
+TEST(Gateway, RatesOfLinksAddUp)
+{
+    const auto g = Read("msfrs_scheduling 1\nmsfrs_link_capacity_bytes_per_second{link=\"eth1\"} 1000\n"
+                        "msfrs_link_capacity_bytes_per_second{link=\"eth2\"} 500\n"
+                        "msfrs_class_users{class=\"gold\",link=\"eth1\"} 2\n"
+                        "msfrs_class_users{class=\"gold\",link=\"eth2\"} 1\n");
+    EXPECT_EQ(g.capacity, 12000);
+    ASSERT_EQ(g.classes.size(), 1u);
+    EXPECT_EQ(g.classes[0].users, 3);
+}
+
 TEST(Gateway, WorkersAreJoined)
 {
     std::string text;

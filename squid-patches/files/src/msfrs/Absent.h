@@ -25,6 +25,7 @@ namespace msfrs::squid
 {
 
 inline Gateway *TheGateway() { return nullptr; }
+inline bool SeveralLinks() { return false; }
 
 class Verdict
 {
@@ -38,11 +39,14 @@ class Ticket: public RefCountable
 {
 public:
     static TicketPointer Hold(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &,
-                              const void *, const AsyncCallback<Verdict> &) { return nullptr; }
+                              const void *, const AsyncCallback<Verdict> &,
+                              const Comm::ConnectionPointer & = nullptr) { return nullptr; }
     static TicketPointer Inherit(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &,
-                                 const void *) { return nullptr; }
+                                 const void *, const Comm::ConnectionPointer &) { return nullptr; }
 
     static int InitialReceiveBuffer(const Comm::Connection &) { return 0; }
+
+    static bool MayReuse(const Comm::Connection &, HttpRequest *, const Comm::ConnectionPointer &) { return true; }
 
     bool held() const { return false; }
     void watch(const Comm::ConnectionPointer &, const CbcPointer<ConnStateData> &) {}

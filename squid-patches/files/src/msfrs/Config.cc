@@ -42,6 +42,12 @@ Value(const OptionsLine * const line, const Spec &spec)
     return static_cast<T>(line ? line->options.number(spec) : spec.byDefault);
 }
 
+std::string
+InterfaceOf(const Link &link)
+{
+    return link.options.text(Table::Link::Interface);
+}
+
 PluginChoice
 Choice(const PluginLine &line)
 {
@@ -177,30 +183,69 @@ Configuration::checkAccess()
 void
 Configuration::checkPresence() const
 {
-    if (!link)
+    if (!links)
         toggle->place.refuse("on needs the rate of the link; add a line such as msfrs_link rate=20Mbit");
     if (!classes)
         toggle->place.refuse("on needs a class; add a line such as msfrs_class all weight=1 default");
-    CheckFoundRate(*this);
-    const auto interface = link->options.text(Table::Link::Interface);
-    if (!interface.empty() && !if_nametoindex(interface.c_str()))
-        link->place.warn("there is no interface " + interface +
-                         " now; until there is, the bytes of responses are counted instead");
+    for (const auto link: *links) {
+        CheckFoundRate(*this, *link);
+        const auto interface = InterfaceOf(*link);
+        if (!interface.empty() && !if_nametoindex(interface.c_str()))
+            link->place.warn("there is no interface " + interface +
+                             " now; until there is, the bytes of responses are counted instead");
+    }
+    checkLinks();
     if (Value<double>(queue, Table::Queue::MaxWait) * 1e-9 >= Config.Timeout.read)
         (queue ? queue->place : toggle->place).warn("max_wait of msfrs_queue should be below read_timeout");
+}
+
+/// Several links are told apart by their interfaces.
+void
+Configuration::checkLinks() const
+{
+    if (links->size() == 1)
+        return;
+    std::map<std::string, const Link *> seen;
+    for (const auto link: *links) {
+        const auto interface = InterfaceOf(*link);
+        if (interface.empty())
+            link->place.refuse("interface= is missing; each of several links needs it, as the interface by which a "
+                               "connection leaves tells which link it is charged to");
+        const auto [known, added] = seen.emplace(interface, link);
+        if (!added)
+            link->place.refuse("interface " + interface + " is that of the link at " + known->second->place.where() +
+                               "; give the interface of the other link");
+        if (link->options.has(Table::Link::Shared))
+            link->place.refuse("shared is not possible with several links; leave it out, or have one msfrs_link");
+    }
+    const auto &second = links->at(1)->place;
+    if (InDaemonMode() && Config.workers > 1)
+        second.refuse("several links are not possible with workers " + std::to_string(Config.workers) +
+                      "; give workers 1, or one msfrs_link");
+    if (SharesLink())
+        second.refuse("a second link is not possible while Squid shares the first, as it has since it was started; "
+                      "start Squid again");
+    if (excess)
+        excess->place.refuse("with several links it is not known by which the reported bytes came; leave it out, or "
+                             "have one msfrs_link");
 }
 
 void
 Configuration::checkPlugins() const
 {
     // one at a time, to know which line is at fault
-    auto config = requestConfig();
+    auto config = requestConfig(*links->front());
     const auto chosen = config.admission;
     config.admission = PluginChoice{"none", {}};
     auto &line = ArbiterLine(*this);
     config.arbiter.loaded = line.plugin = Load(config.arbiter, MSFRS_SCHED, line.place);
     if (line.plugin)
         Try(config, line.place);
+    for (auto other = links->begin() + 1; line.plugin && other != links->end(); ++other) {
+        auto configOfOther = requestConfig(**other);
+        configOfOther.admission = config.admission;
+        Try(configOfOther, (*other)->place);
+    }
     if (!admission)
         return;
     config.admission = chosen;
@@ -241,19 +286,19 @@ Configuration::quotaPath() const
 }
 
 RequestConfig
-Configuration::requestConfig(const RequestConfig * const running) const
+Configuration::requestConfig(const Link &link, const RequestConfig * const running) const
 {
     RequestConfig config;
     // A worker that cannot share the link gets its part of the rate, and has to count the bytes that it carries itself,
     // as the interface counts those of all workers.
     const auto parts = UsingSmp() && !SharesLink() ? std::max(Config.workers, 1) : 1;
-    config.rate = Value<double>(link, Table::Link::Rate) / parts;
-    config.bounds = {Value<double>(link, Table::Link::Min) / parts, Value<double>(link, Table::Link::Max) / parts};
-    if (link && parts == 1)
-        config.interface = link->options.text(Table::Link::Interface);
-    config.overhead = Value<double>(link, Table::Link::Overhead);
-    config.packetOverhead = Value<uint32_t>(link, Table::Link::PacketOverhead);
-    config.rtt = Value<msfrs_time>(link, Table::Link::Rtt);
+    config.rate = Value<double>(&link, Table::Link::Rate) / parts;
+    config.bounds = {Value<double>(&link, Table::Link::Min) / parts, Value<double>(&link, Table::Link::Max) / parts};
+    if (parts == 1)
+        config.interface = InterfaceOf(link);
+    config.overhead = Value<double>(&link, Table::Link::Overhead);
+    config.packetOverhead = Value<uint32_t>(&link, Table::Link::PacketOverhead);
+    config.rtt = Value<msfrs_time>(&link, Table::Link::Rtt);
     config.window.law = Value<double>(window, Table::Window::Law) > 0 ? WindowLaw::Bytes : WindowLaw::Paper;
     config.window.target = Value<double>(window, Table::Window::Target);
     config.window.interval = Value<msfrs_time>(window, Table::Window::Interval);

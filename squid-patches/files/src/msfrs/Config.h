@@ -32,6 +32,7 @@ class PluginLine;
 class ExcessSocket;
 class QuotaFile;
 
+using Links = std::vector<Link *>;
 using ClassLines = std::vector<ClassLine *>;
 using AccessLines = std::vector<AccessLine *>;
 
@@ -47,9 +48,9 @@ public:
     /// \throws ConfigError whose text begins with file, line and directive
     void check();
 
-    /// The configuration for the scheduler.
-    /// \param running its present one, if it runs: its plugins stay where check() could not load others
-    RequestConfig requestConfig(const RequestConfig *running = nullptr) const;
+    /// The configuration for the scheduler of a link.
+    /// \param running the present one, if there is one: its plugins stay where check() could not load others
+    RequestConfig requestConfig(const Link &, const RequestConfig *running = nullptr) const;
 
     /// The quotas of the classes; as many as classes, in the same order.
     std::vector<QuotaClass> quotaClasses() const;
@@ -57,7 +58,7 @@ public:
     std::string quotaPath() const; ///< of msfrs_quota_file; empty: there is none
 
     Switch *toggle = nullptr;
-    Link *link = nullptr;
+    Links *links = nullptr; ///< not empty
     Window *window = nullptr;
     Quantum *quantum = nullptr;
     ClassLines *classes = nullptr;
@@ -73,13 +74,17 @@ private:
     void checkClasses() const;
     void checkAccess();
     void checkPresence() const;
+    void checkLinks() const;
     void checkPlugins() const;
     void checkQuotas() const;
 };
 
 } // namespace msfrs::squid
 
-/* what the code generated from cf.data.pre calls for the two directives that may be repeated */
+/* what the code generated from cf.data.pre calls for the directives that may be repeated */
+void parse_msfrs_link(msfrs::squid::Links **);
+void dump_msfrs_link(StoreEntry *, const char *name, const msfrs::squid::Links *);
+void free_msfrs_link(msfrs::squid::Links **);
 void parse_msfrs_class(msfrs::squid::ClassLines **);
 void dump_msfrs_class(StoreEntry *, const char *name, const msfrs::squid::ClassLines *);
 void free_msfrs_class(msfrs::squid::ClassLines **);

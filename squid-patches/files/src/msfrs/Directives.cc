@@ -276,7 +276,6 @@ namespace Configuration
     { delete directive; }
 
 MSFRS_COMPONENT(Switch)
-MSFRS_COMPONENT(Link)
 MSFRS_COMPONENT(Window)
 MSFRS_COMPONENT(Quantum)
 MSFRS_COMPONENT(UserKey)
@@ -332,6 +331,24 @@ FreeLines(std::vector<Line *> ** const lines)
 }
 
 } // namespace
+
+void
+parse_msfrs_link(msfrs::squid::Links ** const lines)
+{
+    ParseLine(lines);
+}
+
+void
+dump_msfrs_link(StoreEntry * const entry, const char * const name, const msfrs::squid::Links * const lines)
+{
+    DumpLines(entry, name, lines);
+}
+
+void
+free_msfrs_link(msfrs::squid::Links ** const lines)
+{
+    FreeLines(lines);
+}
 
 void
 parse_msfrs_class(msfrs::squid::ClassLines ** const lines)

@@ -14,8 +14,8 @@
 #include "ip/Address.h"
 #include "msfrs/Directives.h"
 #include "msfrs/Excess.h"
-#include "msfrs/Gateway.h"
 #include "msfrs/lib/report/snapshot.h"
+#include "msfrs/Uplink.h"
 #include "SquidConfig.h"
 
 #include <array>
@@ -237,7 +237,7 @@ ExcessPort::take(std::string_view datagram)
     const auto gateway = TheGateway();
     if (!gateway)
         return;
-    gateway->attempt("msfrs_excess", [this, datagram](auto &scheduler, const auto now) mutable {
+    gateway->uplinks().front()->attempt("msfrs_excess", [this, datagram](auto &scheduler, const auto now) mutable {
         while (!datagram.empty()) {
             const auto end = datagram.find('\n');
             takeLine(datagram.substr(0, end), scheduler, now);

@@ -13,10 +13,9 @@ namespace msfrs::squid
 {
 
 void
-CheckFoundRate(const Configuration &config)
+CheckFoundRate(const Configuration &config, const Link &link)
 {
     using namespace Table::Link;
-    const auto &link = *config.link;
     const auto &options = link.options;
     if (!link.isAuto()) {
         for (const auto spec: {&Min, &Max}) {

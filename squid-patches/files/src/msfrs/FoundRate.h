@@ -11,10 +11,11 @@ namespace msfrs::squid
 {
 
 class Configuration;
+class Link;
 
-/// Checks the options of msfrs_link that rate=auto requires, and those not allowed without it; for msfrs on.
+/// Checks the options of an msfrs_link that rate=auto requires, and those not allowed without it; for msfrs on.
 /// \throws ConfigError
-void CheckFoundRate(const Configuration &);
+void CheckFoundRate(const Configuration &, const Link &);
 
 } // namespace msfrs::squid
 

@@ -10,10 +10,9 @@
 #include "globals.h"
 #include "msfrs/Config.h"
 #include "msfrs/Gateway.h"
-#include "msfrs/lib/ledger/shared.h"
-#include "msfrs/LinkDirectory.h"
+#include "msfrs/Routes.h"
 #include "msfrs/Ticket.h"
-#include "msfrs/WorkerLedger.h"
+#include "msfrs/Uplink.h"
 #include "SquidConfig.h"
 #include "tools.h"
 
@@ -30,7 +29,7 @@ namespace
 Gateway *ThisGateway = nullptr;
 
 constexpr msfrs_time Second = 1'000'000'000;
-constexpr msfrs_time RestartAfter = 10 * Second;
+constexpr msfrs_time AtLeastEvery = 10 * Second; ///< the timer
 
 uint64_t
 Seed()
@@ -47,6 +46,12 @@ TheGateway()
     return ThisGateway;
 }
 
+bool
+SeveralLinks()
+{
+    return ThisGateway && ThisGateway->several();
+}
+
 void
 Gateway::Configure()
 {
@@ -61,15 +66,17 @@ Gateway::Configure()
     }
 
     try {
-        const auto running = ThisGateway ? ThisGateway->scheduler() : nullptr;
-        const auto config = Config.msfrs.requestConfig(running ? &running->config() : nullptr);
         if (ThisGateway)
-            ThisGateway->change(config);
+            ThisGateway->change();
         else
-            ThisGateway = new Gateway(config);
-        if (const auto &scheduler = ThisGateway->scheduler_) { // it may have failed meanwhile
+            ThisGateway = new Gateway();
+        for (const auto &uplink: ThisGateway->uplinks_) {
+            const auto scheduler = uplink->scheduler();
+            if (!scheduler)
+                continue; // it has failed meanwhile
             ThisGateway->readings.buffers.check(*scheduler);
-            debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " << scheduler->config().rate << " bit/s");
+            debugs(97, 2, "msfrs: on, " << scheduler->config().classes.size() << " classes, " <<
+                   scheduler->config().rate << " bit/s " << scheduler->config().interface);
         }
     } catch (const std::exception &e) {
         if (!reconfiguring)
@@ -85,27 +92,20 @@ Gateway::Shutdown()
     delete ThisGateway;
 }
 
-Gateway::Gateway(const RequestConfig &config):
-    config_(config),
-    random_(Seed())
+Gateway::Gateway():
+    random(Seed())
 {
-    start();
-    arm(0);
+    change();
 }
 
 Gateway::~Gateway()
 {
     if (ThisGateway == this) {
-        const auto tickets = tickets_; // a scheduler that fails in report() releases all of them
-        for (const auto ticket: tickets)
-            ticket->report(); // access.log gets their lines later
+        each(&Ticket::report); // access.log gets their lines later
+        ThisGateway = nullptr; // so that tickets do not call us back
     }
-    // so that tickets do not call us back
-    if (ThisGateway == this)
-        ThisGateway = nullptr;
     if (eventFind(&Gateway::Tick, nullptr))
         eventDelete(&Gateway::Tick, nullptr);
-    releaseAll();
 }
 
 msfrs_time
@@ -122,105 +122,92 @@ Gateway::Log(const int level, const std::string &message)
     debugs(97, (level == 0 ? DBG_IMPORTANT : level == 1 ? 2 : 5), "msfrs: " << message);
 }
 
-void
-Gateway::start()
-{
-    RequestHost host;
-    host.log = &Gateway::Log;
-    host.random = [this] { return random_(); };
-    const auto now = Now();
-    const auto ledger = JoinWorkerLedger(config_, now);
-    host.ledger = ledger;
-    scheduler_ = std::make_unique<RequestScheduler>(config_, host, now);
-    ledger_ = ledger;
-    TellClasses(config_);
-}
-
+/// Adopts Config.msfrs. A link stays the same if its interface does, or if there is one before and after.
 /// \throws ConfigError, and then nothing has changed
 void
-Gateway::change(const RequestConfig &config)
+Gateway::change()
 {
-    if (scheduler_) {
-        try {
-            scheduler_->reconfigure(config, Now());
-        } catch (const ConfigError &) {
-            throw;
-        } catch (const std::exception &e) {
-            config_ = config;
-            quotas.configure();
-            failed("reconfigure", e.what());
-            return;
-        }
-        renumber(config);
-        config_ = config;
-        if (ledger_)
-            ledger_->configured(NumberOf(config_));
-        TellClasses(config_);
-    } else { // reconfiguring after a failure
-        const auto previous = config_;
-        config_ = config;
-        try {
-            start();
-        } catch (...) {
-            config_ = previous;
-            throw;
-        }
+    const auto running = uplinks_.empty() ? nullptr : uplinks_.front()->scheduler();
+    std::vector<RequestConfig> configs;
+    for (const auto line: *Config.msfrs.links)
+        configs.push_back(Config.msfrs.requestConfig(*line, running ? &running->config() : nullptr));
+    const auto count = configs.size();
+    const auto sole = count == 1 && uplinks_.size() == 1;
+    const auto placeOf = [&](const Uplink &uplink) -> size_t {
+        const auto same = [&](const RequestConfig &c) { return sole || c.interface == uplink.config().interface; };
+        return std::find_if(configs.begin(), configs.end(), same) - configs.begin();
+    };
+
+    auto routes = count > 1 && !routes_ ? std::make_unique<Routes>() : nullptr;
+    std::vector<Uplink *> kept(count + 1);
+    for (const auto &uplink: uplinks_)
+        kept[placeOf(*uplink)] = uplink.get();
+    Uplinks next(count);
+    for (size_t n = 0; n < count; ++n) {
+        if (!kept[n])
+            next[n] = std::make_unique<Uplink>(*this, configs[n]);
     }
+    for (size_t n = 0; n < count; ++n) {
+        if (kept[n])
+            kept[n]->change(configs[n]); // throws nothing for a second link that it has not for the first
+    }
+    for (auto &uplink: uplinks_) {
+        if (const auto n = placeOf(*uplink); n < count)
+            next[n] = std::move(uplink);
+    }
+    std::swap(uplinks_, next);
+    if (routes || count == 1)
+        routes_ = std::move(routes);
+
     quotas.configure();
     accessChanged_ = true; // handled when all of Squid's new configuration is in force
     arm(0);
-}
-
-/// gives tickets the indices that classes of config_ have in the scheduler's new configuration
-void
-Gateway::renumber(const RequestConfig &config)
-{
-    std::vector<uint32_t> numbers;
-    for (const auto &cls: config_.classes) {
-        const auto number = scheduler_->classIndex(cls.name);
-        numbers.push_back(number < config.classes.size() ? number : config.defaultClass);
+    for (const auto &gone: next) { // what waits there waits elsewhere from now on
+        const auto tickets = gone ? gone->tickets() : Uplink::Tickets();
+        for (const auto ticket: tickets)
+            ticket->reroute();
     }
-    for (const auto ticket: tickets_)
-        ticket->renumber(numbers);
 }
 
-/// evaluates msfrs_access again for all tickets
-void
-Gateway::classifyAgain()
+Uplink *
+Gateway::uplinkOf(const Comm::Connection * const server) const
 {
-    for (const auto ticket: tickets_)
-        ticket->classifyAgain();
+    if (!routes_)
+        return uplinks_.front().get();
+    if (!server)
+        return nullptr;
+    const auto interface = routes_->interfaceOf(*server);
+    for (const auto &uplink: uplinks_) {
+        if (uplink->config().interface == interface)
+            return uplink.get();
+    }
+    debugs(97, 3, "not scheduled: " << *server << " leaves by " << (interface.empty() ? "no interface" : interface));
+    return nullptr;
+}
+
+Ip::Address
+Gateway::sourceOf(const Comm::Connection &fresh) const
+{
+    return routes_->sourceOf(fresh);
+}
+
+/// Calls a method of each ticket, in the order in which they came to their links. A scheduler that fails meanwhile
+/// releases its tickets, but does not end them.
+template <class Method>
+void
+Gateway::each(const Method method)
+{
+    std::vector<Ticket *> tickets;
+    for (const auto &uplink: uplinks_)
+        tickets.insert(tickets.end(), uplink->tickets().begin(), uplink->tickets().end());
+    for (const auto ticket: tickets)
+        (ticket->*method)();
 }
 
 void
 Gateway::moveByQuota()
 {
-    const auto tickets = tickets_; // a scheduler that fails releases all of them
-    for (const auto ticket: tickets)
-        ticket->reclass();
-}
-
-/// Releases all tickets, which continue unscheduled.
-void
-Gateway::releaseAll()
-{
-    const auto released = std::move(tickets_);
-    tickets_.clear();
-    for (const auto ticket: released)
-        ticket->release();
-}
-
-/// reacts to an exception of the scheduler
-void
-Gateway::failed(const char * const what, const char * const why) noexcept
-{
-    debugs(97, DBG_CRITICAL, "ERROR: msfrs: the scheduler failed in " << what << ": " << why <<
-           "; its " << tickets_.size() << " requests go on unscheduled and a new scheduler starts in " <<
-           RestartAfter / Second << " seconds");
-    releaseAll();
-    scheduler_.reset();
-    ledger_.reset();
-    arm(Now() + RestartAfter);
+    each(&Ticket::reclass);
 }
 
 void
@@ -233,25 +220,17 @@ Gateway::Tick(void *)
 void
 Gateway::tick()
 {
-    auto next = Now() + RestartAfter;
-    try {
-        if (!scheduler_) {
-            start();
-            debugs(97, DBG_IMPORTANT, "msfrs: scheduling again");
-        }
-    } catch (const std::exception &e) {
-        debugs(97, DBG_CRITICAL, "ERROR: msfrs: " << e.what());
-    }
-    attempt("tick", [&next](auto &scheduler, const auto now) {
-        next = scheduler.tick(now);
-        AnswerAboutAddresses(scheduler.config(), now);
-    });
+    auto next = Now() + AtLeastEvery;
+    for (const auto &uplink: uplinks_)
+        next = std::min(next, uplink->tick());
     const auto accessChanged = std::exchange(accessChanged_, false);
     if (accessChanged)
-        classifyAgain();
+        each(&Ticket::classifyAgain);
     if (quotas.tick() || accessChanged)
         moveByQuota();
-    if (quotas.any())
+    if (routes_ && routes_->changed())
+        each(&Ticket::reroute);
+    if (quotas.any() || routes_)
         next = std::min(next, Now() + Second);
     checkBatches();
     readings.looks.check(Now());
@@ -265,8 +244,10 @@ Gateway::checkBatches()
     if (Now() < nextBatchCheck_)
         return;
     nextBatchCheck_ = Now() + ReadBatch::CheckEvery;
-    for (const auto ticket: tickets_)
-        ticket->checkBatch();
+    for (const auto &uplink: uplinks_) {
+        for (const auto ticket: uplink->tickets())
+            ticket->checkBatch();
+    }
 }
 
 /// sets the one timer
@@ -279,12 +260,6 @@ Gateway::arm(const msfrs_time when)
     // at least a millisecond: Squid's time stands still within a loop iteration
     const auto delay = std::max(static_cast<double>(when - Now()) / Second, 0.001);
     eventAdd("msfrs::Gateway::Tick", &Gateway::Tick, nullptr, delay, 0, false);
-}
-
-void
-Gateway::noteWait()
-{
-    wakeBy(Now() + config_.maxWait);
 }
 
 void

@@ -17,10 +17,10 @@
 #include "mgr/Filler.h"
 #include "mgr/Registration.h"
 #include "mgr/Request.h"
-#include "msfrs/Gateway.h"
 #include "msfrs/lib/report/gateway_report.h"
 #include "msfrs/Report.h"
 #include "msfrs/Snapshot.h"
+#include "msfrs/Uplink.h"
 #include "Store.h"
 #include "tools.h"
 
@@ -78,7 +78,7 @@ void
 ReportAction::collect()
 {
     if (IamWorkerProcess())
-        report_ = report::GatewayReport(SnapshotOf(TheGateway()));
+        report_ = ReportOf(TheGateway());
 }
 
 void
@@ -148,8 +148,14 @@ UsersAction::dump(StoreEntry * const entry)
     if (UsingSmp())
         os << "---\nkid: " << KidIdentifier << '\n'; // one document of a stream
     const auto gateway = TheGateway();
-    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
-    report::PrintUsers(os, scheduler ? scheduler->topUsers(SIZE_MAX) : std::vector<UserReport>());
+    if (!gateway)
+        return report::PrintUsers(os, {});
+    for (const auto &uplink: gateway->uplinks()) {
+        if (gateway->several())
+            os << "---\nlink: " << uplink->config().interface << '\n';
+        const auto scheduler = uplink->scheduler();
+        report::PrintUsers(os, scheduler ? scheduler->topUsers(SIZE_MAX) : std::vector<UserReport>());
+    }
 }
 
 /// Not a report, but implemented as one, like offline_toggle: W+ begins anew.
@@ -158,18 +164,23 @@ ResetWindow(StoreEntry * const entry)
 {
     PackableStream os(*entry);
     const auto gateway = TheGateway();
-    const auto reset = gateway && gateway->attempt("resetWindow", [](auto &scheduler, const auto now) {
-        scheduler.resetWindow(now);
-    });
-    if (!reset || !gateway->scheduler()) {
-        os << "nothing is scheduled\n";
-        return;
+    auto any = false;
+    for (size_t n = 0; gateway && n < gateway->uplinks().size(); ++n) {
+        auto &uplink = *gateway->uplinks()[n];
+        const auto reset = uplink.attempt("resetWindow", [](auto &scheduler, const auto now) {
+            scheduler.resetWindow(now);
+        });
+        if (!reset || !uplink.scheduler())
+            continue;
+        const auto window = uplink.scheduler()->window();
+        const auto again = window.queueTarget < 0 ? "W+ is " + report::Fixed(window.limit, 2)
+                           : "the queue target is " + report::Fixed(1000*window.queueTarget, 1) + " ms";
+        debugs(97, DBG_IMPORTANT, "msfrs: " << again << " again, by Cache Manager request");
+        os << again << " again\n";
+        any = true;
     }
-    const auto window = gateway->scheduler()->window();
-    const auto again = window.queueTarget < 0 ? "W+ is " + report::Fixed(window.limit, 2)
-                       : "the queue target is " + report::Fixed(1000*window.queueTarget, 1) + " ms";
-    debugs(97, DBG_IMPORTANT, "msfrs: " << again << " again, by Cache Manager request");
-    os << again << " again\n";
+    if (!any)
+        os << "nothing is scheduled\n";
 }
 
 void

@@ -5,8 +5,8 @@
 #include "squid.h"
 #include "debug/Stream.h"
 #include "msfrs/Excess.h"
-#include "msfrs/Gateway.h"
 #include "msfrs/Snapshot.h"
+#include "msfrs/Uplink.h"
 #include "msfrs/WorkerLedger.h"
 
 #include <cerrno>
@@ -20,16 +20,22 @@ namespace msfrs::squid
 /// bytes; far more than a worker with thousands of classes writes
 static constexpr off_t LargestText = 64*1024*1024;
 
+namespace
+{
+
+/// \param first whether to show what all links have together
 report::Snapshot
-SnapshotOf(const Gateway * const gateway)
+SnapshotOf(const Gateway &gateway, const Uplink &uplink, const bool first)
 {
     report::Snapshot snapshot;
-    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
+    const auto scheduler = uplink.scheduler();
     snapshot.now = Gateway::Now();
     snapshot.scheduling = scheduler != nullptr;
-    snapshot.failed = gateway && !scheduler;
+    snapshot.failed = !scheduler;
     if (!scheduler)
         return snapshot;
+    if (gateway.several())
+        snapshot.link = uplink.config().interface;
     snapshot.config = scheduler->config();
     snapshot.window = scheduler->window();
     snapshot.excess = TheExcessCounts();
@@ -38,13 +44,32 @@ SnapshotOf(const Gateway * const gateway)
     snapshot.classes = scheduler->classes(snapshot.now);
     snapshot.held = scheduler->held(report::Snapshot::MostHeld, snapshot.now);
     snapshot.users = scheduler->topUsers(report::Snapshot::MostUsers);
-    if (gateway->quotas.any()) {
+    if (first && gateway.quotas.any()) {
         for (uint32_t n = 0; n < snapshot.classes.size(); ++n)
-            snapshot.quotas.push_back(gateway->quotas.report(n, report::Snapshot::MostOfQuota));
+            snapshot.quotas.push_back(gateway.quotas.report(n, report::Snapshot::MostOfQuota));
     }
     snapshot.parties = PartiesOfLink(snapshot.now);
     snapshot.alone = WhyLinkIsNotShared();
     return snapshot;
+}
+
+} // namespace
+
+report::GatewayReport
+ReportOf(const Gateway * const gateway)
+{
+    report::GatewayReport report;
+    if (!gateway)
+        return report;
+    for (const auto &uplink: gateway->uplinks()) {
+        const auto first = uplink == gateway->uplinks().front();
+        const report::GatewayReport one(SnapshotOf(*gateway, *uplink, first));
+        if (first)
+            report = one;
+        else
+            report.addLink(one);
+    }
+    return report;
 }
 
 int

@@ -6,16 +6,16 @@
 #define SQUID_SRC_MSFRS_SNAPSHOT_H
 
 #include "msfrs/forward.h"
-#include "msfrs/lib/report/snapshot.h"
+#include "msfrs/lib/report/gateway_report.h"
 
 #include <string>
 
 namespace msfrs::squid
 {
 
-/// The snapshot of this process.
+/// The report of this process.
 /// \param gateway nil when nothing is scheduled
-report::Snapshot SnapshotOf(const Gateway *gateway);
+report::GatewayReport ReportOf(const Gateway *gateway);
 
 /// Writes text into an unnamed file, to be sent to another process.
 /// \returns its descriptor, which the caller closes, or -1

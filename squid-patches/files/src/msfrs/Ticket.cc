@@ -6,9 +6,12 @@
 #include "AccessLogEntry.h"
 #include "base/AsyncCallbacks.h"
 #include "base/TextException.h"
+#include "client_side.h"
 #include "comm/Connection.h"
 #include "debug/Stream.h"
+#include "FwdState.h"
 #include "globals.h"
+#include "http/Stream.h"
 #include "HttpRequest.h"
 #include "msfrs/Excess.h"
 #include "msfrs/Gateway.h"
@@ -26,16 +29,19 @@ constexpr int64_t Little = 4096;
 
 } // namespace
 
-Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, const void * const holder):
+Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, const void * const holder,
+               Uplink &uplink, const Comm::ConnectionPointer &server):
     request_(request),
     al_(al),
     holder_(holder),
+    uplink_(&uplink),
+    server_(server),
     flow_(Classify(request, al)),
     reading_(TheGateway()->readings)
 {
     if (const auto excess = TheExcessPort())
         excess->flows.note(ClientAddress(*request), flow_);
-    const auto scheduler = TheGateway()->scheduler();
+    const auto scheduler = uplink.scheduler();
     if (!scheduler)
         return;
     const auto &config = scheduler->config();
@@ -52,13 +58,26 @@ Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, con
 /// \returns nil if this transaction is not scheduled
 TicketPointer
 Ticket::Make(HttpRequest * const request, const AccessLogEntryPointer &al,
-             const Comm::ConnectionPointer &client, const void * const holder)
+             const Comm::ConnectionPointer &client, const void * const holder, Comm::ConnectionPointer server)
 {
     // a client outside of Squid must be waiting
-    if (!TheGateway() || !client || request->flags.internal || request->client_addr.isNoAddr())
+    const auto gateway = TheGateway();
+    if (!gateway || !client || request->flags.internal || request->client_addr.isNoAddr())
+        return nullptr;
+    if (!gateway->several()) {
+        server = nullptr;
+    } else if (!server) {
+        const auto pinned = request->pinnedConnection();
+        server = pinned ? pinned->pinning.serverConnection : nullptr;
+    } else if (!server->isOpen()) {
+        server = server->cloneProfile();
+        GetMarkingsToServer(request, *server);
+    }
+    const auto uplink = gateway->uplinkOf(server.getRaw());
+    if (!uplink)
         return nullptr;
     try {
-        return new Ticket(request, al, holder);
+        return new Ticket(request, al, holder, *uplink, server);
     } catch (...) {
         debugs(97, DBG_IMPORTANT, "ERROR: msfrs cannot classify a request and lets it go on: " << CurrentException);
         return nullptr;
@@ -73,62 +92,120 @@ Ticket::~Ticket()
 
 TicketPointer
 Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al, const Comm::ConnectionPointer &client,
-             const void * const holder, const AsyncCallback<Verdict> &callback)
+             const void * const holder, const AsyncCallback<Verdict> &callback, const Comm::ConnectionPointer &server)
 {
-    const auto ticket = Make(request, al, client, holder);
+    const auto ticket = Make(request, al, client, holder, server);
     if (!ticket)
         return nullptr;
 
-    const auto expected = request->msfrsExpected <= Little ? request->msfrsExpected : -1;
-    auto why = Refusal::None;
-    const auto joined = ticket->join("hold", [&](auto &scheduler, const auto now) {
-        why = ticket->session_.hold(scheduler, ticket->cls_, ticket->flow_.name(), now, expected);
-    });
-    if (!joined)
-        return nullptr;
-
-    const auto refused = !ticket->session_.request();
-    debugs(97, 3, "class " << ticket->cls_ << " user " << ticket->flow_.user <<
-           (refused ? " refused " : ticket->held() ? " waits " : " released ") << request->url);
-    ticket->report();
+    ticket->since_ = Gateway::Now();
+    const auto why = ticket->queue();
     if (!ticket->held())
-        return ticket; // without a wait
+        return ticket->session_.request() ? ticket : nullptr; // without a wait
 
     ticket->callback_ = callback;
-    const auto gateway = TheGateway();
-    if (refused)
-        ticket->conclude(Verdict::KindOf(why));
-    else
-        gateway->noteWait();
-    gateway->keepTime();
+    ticket->begin(why);
+    TheGateway()->keepTime();
     return ticket;
+}
+
+/// Queues the transaction at its link, unless the scheduler fails.
+Refusal
+Ticket::queue()
+{
+    const auto expected = request_->msfrsExpected <= Little ? request_->msfrsExpected : -1;
+    auto why = Refusal::None;
+    join("hold", [&](auto &scheduler, const auto now) {
+        why = session_.hold(scheduler, cls_, flow_.name(), now, expected, since_);
+    });
+    debugs(97, 3, "class " << cls_ << " user " << flow_.user <<
+           (why != Refusal::None ? " refused " : held() ? " waits " : " released ") << request_->url << " at link " <<
+           uplink_->config().interface);
+    report();
+    return why;
+}
+
+/// after queue(): begins the wait, or ends it
+void
+Ticket::begin(const Refusal why)
+{
+    if (session_.request())
+        uplink_->noteWait();
+    else
+        conclude(Verdict::KindOf(why));
+}
+
+void
+Ticket::reroute()
+{
+    if (!callback_ || !server_)
+        return;
+    const auto uplink = TheGateway()->uplinkOf(server_.getRaw());
+    if (uplink == uplink_)
+        return;
+    leave();
+    uplink_ = uplink;
+    begin(callback_ && uplink ? queue() : Refusal::None);
+}
+
+/// Continues at the link of a connection to the server, in service, if it was expected to be another's.
+void
+Ticket::follow(const Comm::ConnectionPointer &server)
+{
+    reading_.setServer(server);
+    const auto gateway = TheGateway();
+    if (!gateway->several() || server == server_)
+        return;
+    server_ = server;
+    const auto uplink = gateway->uplinkOf(server.getRaw());
+    if (uplink == uplink_)
+        return;
+    debugs(97, 3, "not the link that was expected: " << server);
+    leave();
+    uplink_ = uplink;
+    if (uplink)
+        adopt();
+}
+
+/// makes us known to the scheduler without a wait
+bool
+Ticket::adopt()
+{
+    return join("adopt", [this](auto &scheduler, const auto now) {
+        session_.adopt(scheduler, cls_, flow_.name(), now);
+    });
 }
 
 TicketPointer
 Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer &al,
-                const Comm::ConnectionPointer &client, const void * const holder)
+                const Comm::ConnectionPointer &client, const void * const holder, const Comm::ConnectionPointer &server)
 {
     if (request->msfrsTicket) {
         request->msfrsTicket->holder_ = holder;
         return request->msfrsTicket;
     }
 
-    const auto ticket = Make(request, al, client, holder);
-    if (!ticket)
-        return nullptr;
-
-    const auto joined = ticket->join("adopt", [&](auto &scheduler, const auto now) {
-        ticket->session_.adopt(scheduler, ticket->cls_, ticket->flow_.name(), now);
-    });
-    return joined ? ticket : nullptr;
+    const auto ticket = Make(request, al, client, holder, server);
+    return ticket && ticket->adopt() ? ticket : nullptr;
 }
 
 int
 Ticket::InitialReceiveBuffer(const Comm::Connection &server)
 {
     const auto gateway = TheGateway();
-    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
-    return scheduler && !ServerReading::NearBy(server) ? gateway->readings.buffers.initial(server, *scheduler) : 0;
+    const auto uplink = gateway && !ServerReading::NearBy(server) ? gateway->uplinkOf(&server) : nullptr;
+    const auto scheduler = uplink ? uplink->scheduler() : nullptr;
+    return scheduler ? gateway->readings.buffers.initial(server, *scheduler) : 0;
+}
+
+bool
+Ticket::MayReuse(const Comm::Connection &idle, HttpRequest * const request, const Comm::ConnectionPointer &destination)
+{
+    if (!SeveralLinks() || !destination->local.isAnyAddr())
+        return true;
+    const auto fresh = destination->cloneProfile();
+    GetMarkingsToServer(request, *fresh);
+    return TheGateway()->sourceOf(*fresh).matchIPAddr(idle.local) == 0;
 }
 
 /// makes us known to the scheduler
@@ -138,10 +215,9 @@ template <class Job>
 bool
 Ticket::join(const char * const what, const Job job)
 {
-    const auto gateway = TheGateway();
-    const auto joined = gateway->attempt(what, job);
+    const auto joined = uplink_->attempt(what, job);
     if (session_.request()) {
-        place_ = gateway->enlist(*this);
+        place_ = uplink_->enlist(*this);
         request_->msfrsTicket = this;
     }
     if (!joined)
@@ -158,15 +234,14 @@ Ticket::leave()
         session_.release();
         return;
     }
-    const auto gateway = TheGateway();
-    gateway->attempt("finish", [this](auto &scheduler, const auto now) {
+    uplink_->attempt("finish", [this](auto &scheduler, const auto now) {
         session_.finish(scheduler, now);
     });
     report();
     if (!session_.request())
         return; // the scheduler has failed
-    gateway->forget(place_);
-    gateway->attempt("done", [this](auto &scheduler, const auto now) {
+    uplink_->forget(place_);
+    uplink_->attempt("done", [this](auto &scheduler, const auto now) {
         session_.end(scheduler, now);
     });
 }
@@ -188,7 +263,7 @@ Ticket::charge(const int64_t bytes, const char * const data)
     if (!session_.request() || bytes <= 0)
         return;
     const auto gateway = TheGateway();
-    gateway->attempt("charge", [&](auto &scheduler, const auto now) {
+    uplink_->attempt("charge", [&](auto &scheduler, const auto now) {
         session_.charge(scheduler, bytes, data, now);
     });
     if (gateway->quotas.charge(cls_, flow_.name(), bytes))
@@ -202,14 +277,13 @@ template <class Question>
 bool
 Ticket::ask(const char * const what, const Question question)
 {
-    const auto gateway = TheGateway();
     auto may = true;
-    gateway->attempt(what, [&](auto &scheduler, const auto now) {
+    uplink_->attempt(what, [&](auto &scheduler, const auto now) {
         may = question(scheduler, now);
     });
     if (may || !session_.request())
         return true;
-    gateway->noteWait();
+    uplink_->noteWait();
     return false;
 }
 
@@ -226,7 +300,9 @@ Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const
         return true;
     }
 
-    reading_.setServer(server);
+    follow(server);
+    if (session_.free())
+        return true; // of no link that is scheduled
     const auto may = ask("read", [&](auto &scheduler, const auto now) {
         return session_.mayRead(scheduler, rest, rest, now);
     });
@@ -240,7 +316,7 @@ Ticket::expectAtLeast(const int64_t bytes)
 {
     if (!session_.request())
         return;
-    TheGateway()->attempt("expectAtLeast", [&](auto &scheduler, const auto now) {
+    uplink_->attempt("expectAtLeast", [&](auto &scheduler, const auto now) {
         scheduler.expectAtLeast(*session_.request(), bytes, now);
     });
 }
@@ -297,7 +373,7 @@ Ticket::reclass()
         return;
     debugs(97, 3, "class " << cls << " instead of " << cls_ << " for user " << flow_.user);
     cls_ = cls;
-    gateway->attempt("reclass", [&](auto &scheduler, const auto now) {
+    uplink_->attempt("reclass", [&](auto &scheduler, const auto now) {
         scheduler.reclass(*session_.request(), cls, now);
     });
     report();
@@ -308,7 +384,7 @@ Ticket::classifyAgain() noexcept
 {
     try {
         if (const auto cls = ClassifyAgain(request_.getRaw(), al_))
-            flow_.cls = *cls < TheGateway()->config().classes.size() ? *cls : flow_.cls;
+            flow_.cls = *cls < uplink_->config().classes.size() ? *cls : flow_.cls;
     } catch (...) {
         debugs(97, DBG_IMPORTANT, "ERROR: msfrs cannot classify a request again; it stays in its class: " <<
                CurrentException);
@@ -449,7 +525,7 @@ Ticket::report() const noexcept
     if (!al_ || !session_.request())
         return;
     auto &log = al_->msfrs;
-    TheGateway()->attempt("trace", [&](auto &scheduler, const auto now) {
+    uplink_->attempt("trace", [&](auto &scheduler, const auto now) {
         const auto trace = scheduler.trace(*session_.request(), now);
         if (!trace.className.empty()) // it may have changed at reconfiguration
             log.className = SBuf(trace.className);

@@ -17,6 +17,7 @@
 #include "msfrs/Gateway.h"
 #include "msfrs/lib/session/session.h"
 #include "msfrs/reading/ServerReading.h"
+#include "msfrs/Uplink.h"
 #include "msfrs/Verdict.h"
 
 #include <vector>
@@ -37,18 +38,24 @@ public:
     /// Puts a transaction in the queue.
     /// \param holder the job that forwards it
     /// \param callback called later if the returned ticket is held()
-    /// \returns nil if this transaction is not scheduled
+    /// \param server where it will be forwarded to; nil: not known yet
+    /// \returns nil if this transaction is not scheduled; with SeveralLinks(), it is not until the server is known
     static Pointer Hold(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &client,
-                        const void *holder, const AsyncCallback<Verdict> &callback);
+                        const void *holder, const AsyncCallback<Verdict> &callback,
+                        const Comm::ConnectionPointer &server = nullptr);
 
     /// Gets the ticket of a transaction whose forwarding is taken over by another holder. It does not wait again;
     /// if the former holder has already finished it, it is scheduled anew, without a wait.
     /// \returns nil if this transaction is not scheduled
     static Pointer Inherit(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &client,
-                           const void *holder);
+                           const void *holder, const Comm::ConnectionPointer &server);
 
     /// \returns the SO_RCVBUF for a future connection to a server; zero: Squid's own setting applies
     static int InitialReceiveBuffer(const Comm::Connection &);
+
+    /// Whether an idle connection may be used for a destination. If a new one would have another local address, the
+    /// link of the idle one has failed, or a better one is back.
+    static bool MayReuse(const Comm::Connection &idle, HttpRequest *, const Comm::ConnectionPointer &destination);
 
     ~Ticket() override;
 
@@ -91,6 +98,10 @@ public:
     /// helpers then.
     void classifyAgain() noexcept;
 
+    /// Routes have changed: if it still waits for its first turn, and now its server is reached by another link, it
+    /// waits there.
+    void reroute();
+
     /// The scheduler is gone; the transaction continues without it.
     void release();
 
@@ -101,11 +112,16 @@ public:
     void report() const noexcept;
 
 private:
-    Ticket(HttpRequest *, const AccessLogEntryPointer &, const void *holder);
+    Ticket(HttpRequest *, const AccessLogEntryPointer &, const void *holder, Uplink &,
+           const Comm::ConnectionPointer &server);
 
     static Pointer Make(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &client,
-                        const void *holder);
+                        const void *holder, Comm::ConnectionPointer server);
     template <class Job> bool join(const char *what, Job job);
+    Refusal queue();
+    void begin(Refusal);
+    bool adopt();
+    void follow(const Comm::ConnectionPointer &server);
     void leave();
     template <class Question> bool ask(const char *what, Question);
     SBuf overQuota(const RequestConfig &) const;
@@ -127,12 +143,15 @@ private:
     HttpRequestPointer request_;
     AccessLogEntryPointer al_;
     const void *holder_;
+    Uplink *uplink_; ///< whose scheduler knows the session; valid as long as it does
+    Comm::ConnectionPointer server_; ///< by which uplink_ was found; nil: there is but one
+    msfrs_time since_ = 0; ///< when it was queued
 
     Flow flow_;
     uint32_t cls_ = 0; ///< the class where quotas place that flow now; an index like flow_.cls
     ServerReading reading_;           ///< of the server of the latest mayRead()
     Session session_{*this, reading_};
-    Gateway::Tickets::iterator place_; ///< in the gateway's list; valid while the scheduler knows the session
+    Uplink::Tickets::iterator place_; ///< in the list of uplink_; valid while the scheduler knows the session
 
     AsyncCallback<Verdict> callback_;
     AsyncCallPointer resume_;

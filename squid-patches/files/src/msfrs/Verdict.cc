@@ -8,7 +8,7 @@
 #include "errorpage.h"
 #include "http/StatusCode.h"
 #include "HttpRequest.h"
-#include "msfrs/Gateway.h"
+#include "msfrs/Uplink.h"
 #include "msfrs/Verdict.h"
 
 #include <algorithm>
@@ -104,8 +104,10 @@ Verdict::error(HttpRequest * const request, const AccessLogEntryPointer &al) con
     error->detailError(MakeNamedErrorDetail(refusal()));
     if (type == ERR_MSFRS_QUEUE) {
         error->err_msg = xstrdup(sentence());
-        if (const auto gateway = TheGateway()) // by then, all requests that wait now have been served or refused
-            error->retryAfter = std::max<msfrs_time>((gateway->config().maxWait + Second - 1) / Second, 1);
+        if (const auto gateway = TheGateway()) { // by then, all requests that wait now have been served or refused
+            const auto maxWait = gateway->uplinks().front()->config().maxWait; // that of all
+            error->retryAfter = std::max<msfrs_time>((maxWait + Second - 1) / Second, 1);
+        }
     }
     return error;
 }

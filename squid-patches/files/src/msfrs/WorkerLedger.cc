@@ -49,8 +49,8 @@ Workers()
 bool
 Wanted()
 {
-    const auto link = Config.msfrs.link;
-    return Workers() > 1 || (link && link->options.has(Table::Link::Shared));
+    const auto links = Config.msfrs.links;
+    return Workers() > 1 || (links && links->front()->options.has(Table::Link::Shared));
 }
 
 /// \param why in one clause, with the remedy

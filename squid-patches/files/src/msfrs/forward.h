@@ -15,12 +15,16 @@ namespace msfrs::squid
 class ExcessPort;
 class Gateway;
 class Ticket;
+class Uplink;
 class Verdict;
 
 using TicketPointer = RefCount<Ticket>;
 
 /// The scheduling of this process; nil while msfrs is off.
 Gateway *TheGateway();
+
+/// Whether the server of a request must be known to schedule it: there are several links.
+bool SeveralLinks();
 
 /// Receives reports of excessive traffic in this process; nil without msfrs_excess.
 ExcessPort *TheExcessPort();
