@@ -295,9 +295,15 @@ class Measures:
 
     # --- the gateway -------------------------------------------------------------------------------------------------
 
+    def _squid(self):
+        squid = self.cell.squid
+        if not squid['rss_kb'].any():
+            raise StatsError('the gateway is a router without Squid')
+        return squid
+
     def cpu_seconds(self):
         """CPU seconds (user and system) of the Squid processes."""
-        squid = self.cell.squid
+        squid = self._squid()
         return stats.increase(squid['t'], squid['cpu_s'], self.cell.start, self.cell.stop)
 
     def machine_busy(self):
@@ -316,7 +322,7 @@ class Measures:
 
     def peak_rss_mb(self):
         """Greatest resident memory of the Squid processes, MB (10^6 bytes)."""
-        squid = self.cell.squid
+        squid = self._squid()
         return float(squid['rss_kb'][stats.in_interval(squid['t'], self.cell.start, self.cell.stop)].max()) * KB / 1e6
 
     # --- what users see ----------------------------------------------------------------------------------------------

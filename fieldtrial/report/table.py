@@ -97,7 +97,7 @@ def notes(group):
             wording.ratios(ratios) for _, ratios, _ in found), m.phase_ratios) if m.paused_classes() else ''),
         *((f'per user, 10 to 20 s after: {name}', lambda m, name=name: shown(_together, recovery.together, m, name))
           for name in dict.fromkeys(phase['after'] for phase in cell.phases if phase.get('after'))),
-        ('of the bytes of bodies', lambda m: ', '.join(
+        ('of the bytes of bodies', lambda m: ' | '.join(
             f'{kind} {wording.percent(share, 0)}' for kind, share in m.kinds().items()) if m.cell.uploads else ''),
         ('uploads, mean time', lambda m: shown(str, _upload, m) if m.cell.uploads else ''),
         ('requests refused or failed', lambda m: _share(m.failed_share, 0, 2)),

@@ -172,6 +172,14 @@ def test_uploads_are_in_no_figure_of_what_was_received(tmp_path, cell):
     assert sum(measures.kinds().values()) == pytest.approx(1) and list(measures.kinds()) == ['page', 'segment']
 
 
+def test_a_router_has_no_figures_of_squid(cell):
+    """Instead of zeros, which would look as if it cost nothing."""
+    header, *rows = (cell / 'squid.csv').read_text().splitlines()
+    (cell / 'squid.csv').write_text('\n'.join([header, *(f'{row.split(",")[0]},0,0' for row in rows)]) + '\n')
+    row = next(line for line in table.arms_text([{'msfrs': measures_of(cell)}]).splitlines() if 'MSF-RS' in line)
+    assert row.split()[-2:] == ['-', '-']
+
+
 def test_ten_seconds_are_shown_beside_the_whole(cell):
     assert any(note.startswith('off the weights in ten seconds, on average: MSF-RS 0.0 % (quanta alone, 6 under way: ')
                for note in table.notes({'msfrs': measures_of(cell)}))
