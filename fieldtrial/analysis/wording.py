@@ -155,6 +155,8 @@ def setting(cell):
         words.append(f"{parameters['idle']:g} idle tunnels a user" if parameters['idle'] else 'no idle tunnels')
     if 'downloads' in parameters:
         words.append(f"{parameters['downloads']:g} {'download' if parameters['downloads'] == 1 else 'downloads'} each")
+    if parameters.get('rule', 'both') != 'both':
+        words.append(f"all players by {parameters['rule']}")
     if cell.direct:
         words.append(f"{len(cell.direct)} by {'QUIC' if parameters.get('quic') else 'TCP'} past it")
     if 'tcp' in parameters:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import synthetic
-from fieldtrial.analysis import runs, verdict, video
+from fieldtrial.analysis import runs, verdict, video, wording
 from fieldtrial.analysis.measures import Measures
 from fieldtrial.analysis.stats import StatsError
 from fieldtrial.base.ladder import LADDER
@@ -120,6 +120,13 @@ def test_the_report_has_a_row_for_each_class(tmp_path):
                     ['MSF-RS', 'silver', '1', '-', '0.0', '-', '0', '-'],
                     ['MSF-RS', 'bronze', '1', '-', '0.0', '-', '0', '-']]
     assert max(map(len, table.arms_text([{'msfrs': measures}]).splitlines())) <= table.WIDTH
+
+
+@pytest.mark.parametrize('rule, said', [('both', ''), ('bola', ', all players by bola')])
+def test_a_condition_says_if_all_players_have_one_rule(tmp_path, rule, said):
+    path = tmp_path / 'msfrs'
+    synthetic.make_cell(path, synthetic.OURS, 'video', rate_bps=10e6, segment_s=4.0, players=2, rule=rule)
+    assert wording.setting(runs.read_cell(path)) == f'10 Mbit/s{said}, ISP buffer 1.5 BDP'
 
 
 def test_without_players_there_is_nothing_to_tell(tmp_path):
