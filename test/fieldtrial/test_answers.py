@@ -170,12 +170,14 @@ def test_several_seeds_are_on_the_screen_and_in_tables_with_their_spread(tmp_pat
     assert max(map(len, lines)) <= 100
     page = (tmp_path / 'run' / 'report.html').read_text()
     assert '>110<div class="note">100 to 120</div></td>' in page and 'means of seeds 1, 2, 3' in page
+    assert 'a line in a bar is from the least to the greatest' in page
     assert '>110</text>' in (tmp_path / 'pictures' / 'queue-queue.svg').read_text()
 
 
 def test_one_seed_has_no_spread(whole):
     written(whole)
     assert 'seeds' not in (whole / 'verdicts.txt').read_text()
+    assert 'a line in a bar' not in (whole / 'report.html').read_text()
 
 
 def test_a_workload_tells_of_times_of_its_own(tmp_path, monkeypatch):
