@@ -11,7 +11,7 @@ import matplotlib.pyplot
 import numpy
 
 from fieldtrial.base.paths import PROGRAMS, ROOT
-from fieldtrial.site import addresses, grid, squidconf
+from fieldtrial.site import addresses, administrator, grid, squidconf
 from fieldtrial.site.processes import listens
 from fieldtrial.site.world import FORWARD_PORT, World
 
@@ -52,7 +52,7 @@ def write_lesson(directory):
 
 
 class School(World):
-    """The school. `teacher` is who opens the page; all others download."""
+    """The school. `teacher` is who opens the page, all others download; `guest` is one of them."""
 
     def __init__(self):
         super().__init__(rate_bps=RATE_BPS, weights=WEIGHTS, users=COUNTS, buffer_bdp=BUFFER_BDP,
@@ -64,7 +64,7 @@ class School(World):
         self.start_names()
         self.start_origin()
         write_lesson(self.directory / 'origin-farm/content/pages/maps')
-        self.teacher, *self._others = self.users
+        self.teacher, self.guest = self.users[0], self.users[-1]
         self.follow_uids([self.teacher])
         self.lesson = f'http://{self.servers[0].name}/pages/maps/{LESSON}'
         #: Flags of Chromium, which asks no name server.
@@ -76,7 +76,7 @@ class School(World):
 
     def start_downloads(self):
         """All users but the teacher download from now on."""
-        for user in self._others:
+        for user in self.users[1:]:
             for name in FROM:
                 self._repeat(user, [f'http://{name}/b/{DOWNLOAD}/x'])
 
@@ -104,33 +104,16 @@ class School(World):
 
     # --- the gateway, as an administrator sets it up ------------------------------------------------------------------
 
-    def prepare_setup(self):
-        """The gateway before `msfrsctl setup`: an administrator's own squid.conf."""
-        directory = self.squid_directory()
-        (directory / 'squid.conf').write_text(squidconf.files(directory) + (
-            f'visible_hostname gateway.test\ncache deny all\ndns_nameservers {self.nameserver}\n'))
-        # Squids of one service name would share their memory.
-        squid = directory / 'squid'
-        squid.write_text(f'#!/bin/sh\nexec {PROGRAMS}/squid -n {self.service} "$@"\n')
-        squid.chmod(0o755)
-
-    def ctl(self, *words):
-        """The command line of msfrsctl on the gateway."""
-        directory = self.squid_directory()
-        return self.gateway.enter([
-            str(PROGRAMS / 'msfrsctl'), *words, '--squid-conf', f'{directory}/squid.conf', '--squid',
-            f'{directory}/squid', '--etc', f'{directory}/etc', '--state', f'{directory}/state'])
-
     def say(self, *words):
         """What msfrsctl prints. Raises CalledProcessError."""
-        return subprocess.run(self.ctl(*words), check=True, capture_output=True, text=True).stdout
+        return subprocess.run(self._ctl(*words), check=True, capture_output=True, text=True).stdout
 
     def set_up(self):
         """`msfrsctl setup`, answered as at a terminal; returns what the terminal shows."""
-        self.prepare_setup()
+        self._ctl = administrator.Administrator(self).argv
         networks = [addresses.class_prefixes(number)[0] for number in (1, 2)]
         answers = ['', '', '', f'{RATE_BPS / 1e6:g} Mbit/s', ' '.join(WEIGHTS), '', *networks, 'yes']
-        return dialogue(self.ctl('setup', '--edge', 'no', '--probe', self.lesson), answers)
+        return dialogue(self._ctl('setup', '--edge', 'no', '--probe', self.lesson), answers)
 
     def as_installed(self, text):
         """A text of msfrsctl with the paths of Debian's packages."""
