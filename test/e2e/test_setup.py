@@ -9,9 +9,8 @@ import time
 import pytest
 
 from background import PATIENCE, wait_until
-from fieldtrial.base.paths import PROGRAMS
-from fieldtrial.site import squidconf
 from fieldtrial.site.addresses import LAN4, class_prefixes
+from fieldtrial.site.administrator import Administrator
 from fieldtrial.site.world import FORWARD_PORT, LAN, WAN
 from scripted_origin import url_path
 from test_shares import near
@@ -26,27 +25,15 @@ class Setup:
 
     def __init__(self, link):
         self.link, self.world = link, link.world
-        self.directory = link.gateway.directory
-        self.conf = self.directory / 'squid.conf'
-        # The administrator's configuration before setup.
-        self.conf.write_text(squidconf.files(self.directory) + '\n'.join((
-            *link.gateway.installation.lines, 'visible_hostname gateway.test', 'cache deny all',
-            f'dns_nameservers {self.world.nameserver}')) + '\n')
-        # Squids of one service name would share their memory.
-        self.squid = self.directory / 'squid'
-        self.squid.write_text(f'#!/bin/sh\nexec {link.gateway.installation.program} -n {self.world.service} "$@"\n')
-        self.squid.chmod(0o755)
-
-    def argv(self, command, *words):
-        return self.world.gateway.enter(
-            [str(PROGRAMS / 'msfrsctl'), command, *words, '--squid-conf', str(self.conf), '--squid', str(self.squid),
-             '--etc', str(self.directory / 'etc'), '--state', str(self.directory / 'state')])
+        installed = link.gateway.installation
+        administrator = Administrator(link.world, installed.program, installed.lines)
+        self.directory, self.conf, self._argv = administrator.directory, administrator.conf, administrator.argv
 
     def start(self, *words):
-        return subprocess.Popen(self.argv(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(self._argv(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, *words, code=0):
-        done = subprocess.run(self.argv(*words), capture_output=True, text=True, timeout=3 * PATIENCE, check=False)
+        done = subprocess.run(self._argv(*words), capture_output=True, text=True, timeout=3 * PATIENCE, check=False)
         assert done.returncode == code, done.stderr or done.stdout
         return done.stdout if code == 0 else done.stderr
 
