@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A directory with a Debian as a machine: systemd as its init, started by systemd-nspawn, on a host of the trial's
 fabric (fieldtrial.site.netns), whose interfaces it has."""
+import contextlib
+import glob
 import os
 import pathlib
 import subprocess
@@ -70,3 +72,13 @@ class Machine(machine.Machine):
             self._nspawn.kill()
             self._nspawn.wait()
         self._nspawn = self._init = None
+        if OURS:
+            _remove_groups()
+
+
+def _remove_groups():
+    """Removes the empty control groups that nspawn leaves where no systemd does that."""
+    for top in (path for name in ('payload', 'supervisor') for path in glob.glob(f'/sys/fs/cgroup/*/{name}')):
+        for folder, _, _ in os.walk(top, topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
