@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITE = 'trixie'
 KEY = 'archive@localhost'
 #: The packages of docs/user/install.md, as small ones.
-PACKAGES = ('squid-msfrs', 'msfrs-tools')
+PACKAGES = ('squid-msfrs', 'msfrs-tools', 'msfrs-page')
 
 
 def run(*words, env=None, check=True):
