@@ -78,7 +78,10 @@ def _start(spec, loop):
     if not spec.t0_monotonic:
         return loop.time()
     ahead = spec.t0_monotonic - loop.time()
-    if not 0 <= ahead <= FARTHEST_START_S:
+    if ahead < 0:
+        raise TrialError(f't0_monotonic: {spec.t0_monotonic:g} was {-ahead:.1f} s ago when this load generator was '
+                         f'ready; allowed is a time to come: repeat the cell on a less busy machine')
+    if ahead > FARTHEST_START_S:
         raise TrialError(f't0_monotonic: {spec.t0_monotonic:g} is {ahead:.1f} s ahead of now, allowed is 0 to '
                          f'{FARTHEST_START_S:g} s')
     return spec.t0_monotonic

@@ -249,7 +249,8 @@ def test_requests_are_plain(tmp_path):
 @pytest.mark.parametrize('change, message', [
     ({'seed': 'x'}, 'spec.json: seed: "x" is not a whole number'),
     ({'users': [user('a', 'gold', '::1')]}, "user a: no server has an address of the family of ['::1']"),
-    ({'t0_monotonic': 1.0}, ' s ahead of now, allowed is 0 to 60 s'),
+    ({'t0_monotonic': 1.0}, ' s ago when this load generator was ready; allowed is a time to come: repeat the cell'),
+    ({'t0_monotonic': time.monotonic() + 1e6}, ' s ahead of now, allowed is 0 to 60 s'),
     ({'workload': 'url-list'}, 'workload url-list: list: missing'),
 ])
 def test_refused(tmp_path, capsys, change, message):
