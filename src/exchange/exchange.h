@@ -57,6 +57,10 @@ public:
     /// Whether the answer may be complete: the bytes so far end where a TLS record ends.
     bool mayBeComplete() const { return state_ == State::Answered && followed_ && server_.atEnd(); }
 
+    /// Bytes missing from the server's current TLS record, before which the client cannot use it; 0: the stream is
+    /// between two records, or has none that can be seen.
+    int64_t recordLeft() const { return followed_ ? static_cast<int64_t>(server_.left()) : 0; }
+
     /// The slot was released. An upload continues without one.
     void end();
 

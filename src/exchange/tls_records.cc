@@ -10,8 +10,6 @@ namespace {
 
 enum : unsigned char { ChangeCipherSpec = 20, Alert = 21, Handshake = 22, ApplicationData = 23, Heartbeat = 24 };
 
-constexpr size_t LongestRecord = 16384 + 2048; ///< RFC 5246, section 6.2.3; RFC 8446 allows less
-
 /// HTTP/2 frames of a client that request nothing (RFC 9113), with their headers of 9 bytes: an
 /// acknowledgement of SETTINGS, WINDOW_UPDATE, PING, WINDOW_UPDATE for a stream and for the connection.
 constexpr size_t SmallFrames[] = {9, 13, 17, 26};
@@ -97,7 +95,7 @@ bool TlsRecords::beginRecord()
     const auto type = header_[0];
     left_ = (size_t{header_[3]} << 8) | header_[4];
     headerBytes_ = 0;
-    if (type < ChangeCipherSpec || type > Heartbeat || header_[1] != 3 || left_ == 0 || left_ > LongestRecord)
+    if (type < ChangeCipherSpec || type > Heartbeat || header_[1] != 3 || left_ == 0 || left_ > Longest)
         return false;
     if (type == Handshake && cipherChanged_ && left_ <= Tls12Finished)
         tls12_ = true;

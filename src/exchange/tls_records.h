@@ -19,6 +19,8 @@ namespace msfrs {
 
 class TlsRecords {
 public:
+    static constexpr size_t Longest = 16384 + 2048; ///< RFC 5246, section 6.2.3; RFC 8446 allows less
+
     /// What some bytes contain, in ascending order.
     enum class Content {
         Housekeeping, ///< only HTTP/2 frames that request nothing: acknowledgements, window updates, pings
@@ -43,6 +45,8 @@ public:
 
     /// Whether the bytes so far end where a record ends; false if the stream is opaque.
     bool atEnd() const { return !opaque_ && left_ == 0 && headerBytes_ == 0; }
+    /// Bytes missing from the current record; 0 between two records, and if the stream is opaque.
+    size_t left() const { return opaque_ ? 0 : left_; }
     bool opaque() const { return opaque_; }
 
 private:

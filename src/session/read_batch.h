@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Reads a response several segments at a time. On a slow link every segment arrives alone, and each would cost a
-/// wake-up, a read and a write. Used only for a response that is known to have more to come. Its end is never noticed
-/// later than without batches, and a server that falls silent is noticed at most two check()s later.
+/// wake-up, a read and a write. Used only for a response that is known to have more to come, or a TLS record, which
+/// is of no use to the client before its end. Its end is never noticed later than without batches, and a server that falls
+/// silent is noticed at most two check()s later.
 #ifndef MSFRS_SESSION_READ_BATCH_H
 #define MSFRS_SESSION_READ_BATCH_H
 
@@ -17,7 +18,7 @@ public:
     /// ns between two check()s. Half or double changes how late the end of a stalled response is noticed, nothing else.
     static constexpr msfrs_time CheckEvery = 1'000'000'000;
 
-    /// Call before a read. \param rest bytes still to be read; negative: unknown
+    /// Call before a read. \param rest bytes still to come, at least; zero or negative: unknown
     /// \param worthwhile whether to begin a batch
     void prepare(int64_t rest, bool worthwhile);
     /// Call after a read of so many bytes.

@@ -39,8 +39,9 @@ public:
 
     /// Whether it may be read even in a pause. Bytes then stay in the kernel, so that the receive window does not open.
     virtual bool readsAhead() const = 0;
-    /// Bytes were read while readsAhead().
-    virtual void cameAhead(int64_t bytes, msfrs_time now) = 0;
+    /// Bytes were read while readsAhead(). \param least bytes of which the client can use something: it need not be
+    /// readable before as many have arrived; positive
+    virtual void cameAhead(int64_t bytes, int64_t least, msfrs_time now) = 0;
     /// Removes from the kernel what was read ahead. \returns its bytes, each only once
     virtual int64_t takeAhead() = 0;
 };

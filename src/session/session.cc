@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "session/session.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace msfrs {
@@ -51,7 +52,7 @@ bool Session::mayRead(RequestScheduler &scheduler, const int64_t rest, const int
     if (!scheduler.readMore(*request_, now, exchange_.mayBeComplete() && server_.unread() == 0)) {
         state_ = State::Paused;
         stopBatch();
-        holder_.paused(rest);
+        holder_.paused(rest, least());
         return free();
     }
     const auto quantum = scheduler.config().quantum;
@@ -60,7 +61,9 @@ bool Session::mayRead(RequestScheduler &scheduler, const int64_t rest, const int
         if (const auto buffered = server_.bufferedWindow(window_.bound(), quantum))
             window_.fit(server_, buffered, scheduler.receiveBuffer(*request_, scheduler.baseRoundTrip(server_.key())));
     }
-    batch_.prepare(server_.plain() ? rest : -1, scheduler.contended());
+    // Squid's TLS may have read part of a record already: so many fewer bytes may come.
+    const auto decoding = server_.plain() ? 0 : static_cast<int64_t>(TlsRecords::Longest);
+    batch_.prepare((rest >= 0 ? rest : exchange_.recordLeft()) - decoding, scheduler.contended());
     setLowWater();
     return true;
 }
@@ -71,13 +74,14 @@ void Session::charge(RequestScheduler &scheduler, const int64_t bytes, const cha
         return;
     exchange_.serverSays(data, static_cast<size_t>(bytes), now);
     if (server_.readsAhead()) {
-        server_.cameAhead(bytes, now);
+        server_.cameAhead(bytes, least(), now);
         return;
     }
     unreadUntil_ = 0;
     window_.came(bytes);
     batch_.noteRead(bytes);
-    setLowWater();
+    if (!data) // of a tunnel, the next read sets it
+        setLowWater();
     scheduler.charge(*request_, bytes, now);
 }
 
@@ -147,6 +151,9 @@ void Session::chargeAhead(RequestScheduler &scheduler, const msfrs_time now)
     if (request_ && ahead > 0)
         scheduler.charge(*request_, ahead, now);
 }
+
+/// Bytes of which the client can use something.
+int64_t Session::least() const { return std::max<int64_t>(exchange_.recordLeft(), 1); }
 
 void Session::setLowWater()
 {

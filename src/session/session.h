@@ -48,7 +48,8 @@ public:
     /// A quantum is over: wait for the bytes that arrive during the pause, or read them ahead.
     /// \param rest bytes still to be read, including unread ones; negative: unknown. When all have arrived, call
     ///        arrived().
-    virtual void paused(int64_t rest) = 0;
+    /// \param least as in ServerConnection::cameAhead()
+    virtual void paused(int64_t rest, int64_t least) = 0;
     /// For reports, as in RequestOwner.
     virtual std::string host() const { return {}; }
     virtual uint64_t id() const { return 0; }
@@ -99,6 +100,7 @@ private:
 
     bool ask(RequestScheduler &, msfrs_time now);
     void chargeAhead(RequestScheduler &, msfrs_time now);
+    int64_t least() const;
     void setLowWater();
     void stopBatch();
 

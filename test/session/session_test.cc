@@ -17,6 +17,11 @@ using namespace test;
 
 constexpr int64_t Quantum = 10'000;
 
+std::string Record(const size_t length)
+{
+    return std::string{23, 3, 3, static_cast<char>(length >> 8), static_cast<char>(length)} + std::string(length, 'x');
+}
+
 /// A connection and its holder: what the session does to them is noted.
 struct Peer final : SessionHolder, ServerConnection {
     explicit Peer(SimClock &c): clock(c) {}
@@ -25,7 +30,11 @@ struct Peer final : SessionHolder, ServerConnection {
     void granted() override { ++grants; }
     void expired() override { ++expiries; }
     void dropped() override { ++drops; }
-    void paused(const int64_t rest) override { pauses.push_back(rest); }
+    void paused(const int64_t rest, const int64_t size) override
+    {
+        pauses.push_back(rest);
+        least = size;
+    }
     std::string host() const override { return "www.example.com"; }
     uint64_t id() const override { return 7; }
 
@@ -40,14 +49,18 @@ struct Peer final : SessionHolder, ServerConnection {
     void setWindow(const int64_t bytes) override { windows.push_back(bytes); }
     void setLowWater(const int64_t bytes) override { lowWater = bytes; }
     bool readsAhead() const override { return ahead; }
-    void cameAhead(const int64_t bytes, msfrs_time) override { readAhead += bytes; }
+    void cameAhead(const int64_t bytes, const int64_t size, msfrs_time) override
+    {
+        readAhead += bytes;
+        least = size;
+    }
     int64_t takeAhead() override { return ahead ? 0 : std::exchange(readAhead, 0); }
 
     SimClock &clock;
     int grants = 0, expiries = 0, drops = 0;
     std::vector<int64_t> pauses, windows;
     bool isOpen = true, isPlain = true, ahead = false;
-    int64_t waits = 0, buffered = 65'535, readAhead = 0, lowWater = 1;
+    int64_t waits = 0, buffered = 65'535, readAhead = 0, lowWater = 1, least = 0;
     Session session{*this, *this};
 };
 
@@ -193,13 +206,53 @@ TEST_F(SessionTest, ReadsSeveralSegmentsAtOnceOnlyWhileOthersWait)
     EXPECT_EQ(first.lowWater, 1) << "the server has stalled";
 }
 
-TEST_F(SessionTest, WhatTlsHasYetToDecodeIsReadAsItComes)
+TEST_F(SessionTest, ARecordOfATunnelIsReadSeveralSegmentsAtOnceToItsEnd)
+{
+    auto &tunnel = hold("a");
+    hold("b");
+    const auto reads = [&](const std::string &bytes) {
+        tunnel.session.charge(*s, static_cast<int64_t>(bytes.size()), bytes.data(), clock.now());
+        EXPECT_TRUE(tunnel.session.mayRead(*s, -1, -1, clock.now()));
+        return tunnel.lowWater;
+    };
+    EXPECT_EQ(reads(Record(6000).substr(0, 1000)), 4096) << "the client cannot use part of a record";
+    EXPECT_EQ(reads(std::string(5000, 'x')), 5);
+    EXPECT_EQ(reads("xxxxx"), 1) << "the next record may be short";
+    EXPECT_EQ(reads(Record(100) + Record(5000).substr(0, 500)), 4096);
+}
+
+TEST_F(SessionTest, AnOpaqueTunnelIsReadAsItComes)
+{
+    auto &tunnel = hold("a");
+    hold("b");
+    tunnel.session.charge(*s, 500, std::string(500, 'x').data(), clock.now());
+    EXPECT_TRUE(tunnel.session.mayRead(*s, -1, -1, clock.now()));
+    EXPECT_EQ(tunnel.lowWater, 1);
+}
+
+TEST_F(SessionTest, InAPauseTheRestOfARecordIsWorthReading)
+{
+    auto &tunnel = hold("a");
+    hold("b");
+    const auto record = Record(Quantum + 4000);
+    tunnel.session.charge(*s, Quantum, record.data(), clock.now());
+    EXPECT_FALSE(tunnel.session.mayRead(*s, -1, -1, clock.now()));
+    EXPECT_EQ(tunnel.least, 4005);
+    tunnel.ahead = true;
+    tunnel.session.charge(*s, 4005, record.data() + Quantum, clock.now());
+    EXPECT_EQ(tunnel.least, 1) << "the next record";
+}
+
+TEST_F(SessionTest, ReadsSegmentsAtOnceWhereTlsIsDecodedButNotTheLastRecord)
 {
     auto &first = hold("a");
     hold("b");
     first.isPlain = false;
-    EXPECT_TRUE(read(first, 1000, 50'000));
-    EXPECT_EQ(first.lowWater, 1);
+    const int64_t record = TlsRecords::Longest;
+    EXPECT_TRUE(read(first, 1000, record + 4096));
+    EXPECT_EQ(first.lowWater, 4096);
+    EXPECT_TRUE(read(first, 4096, record));
+    EXPECT_EQ(first.lowWater, 1) << "Squid may have read most of it";
 }
 
 TEST_F(SessionTest, TheWindowIsLookedAtOnceAQuantumAndWithinItsScale)

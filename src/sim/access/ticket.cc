@@ -72,9 +72,10 @@ void Ticket::readSoon()
         gateway_.clock_.after(0, [this] { read(); });
 }
 
-void Ticket::paused(const int64_t rest)
+void Ticket::paused(const int64_t rest, const int64_t least)
 {
     paused_ = true;
+    least_ = least;
     looking_ = rest < 0;
     if (rest > 0 && rest <= connection_->receiver().buffer() * 4 / 5) {
         watching_ = connection_->receiver().setLowWater(rest) >= rest;
@@ -105,7 +106,11 @@ int64_t Ticket::take()
     auto &receiver = connection_->receiver();
     if (!looking_)
         return receiver.read(MostRead);
-    return receiver.unread() - std::exchange(ahead_, receiver.unread());
+    const auto news = receiver.unread() - ahead_;
+    if (news < least_)
+        return 0;
+    ahead_ += news;
+    return news;
 }
 
 bool Ticket::maySend(const std::string_view data)

@@ -62,7 +62,7 @@ private:
     void granted() override;
     void expired() override { finish(true); }
     void dropped() override { finish(true); }
-    void paused(int64_t rest) override;
+    void paused(int64_t rest, int64_t least) override;
 
     /* ServerConnection API */
     bool open() const override { return connection_ != nullptr; }
@@ -75,7 +75,7 @@ private:
     void setWindow(int64_t bytes) override;
     void setLowWater(int64_t bytes) override;
     bool readsAhead() const override { return looking_; }
-    void cameAhead(int64_t, msfrs_time) override {}
+    void cameAhead(int64_t, const int64_t least, msfrs_time) override { least_ = least; }
     int64_t takeAhead() override;
 
     const uint32_t cls_;
@@ -86,6 +86,7 @@ private:
     bool paused_ = false;          ///< goOn() at the next turn
     bool watching_ = false;        ///< for the rest to arrive
     bool looking_ = false;         ///< in this pause, arriving bytes are forwarded
+    int64_t least_ = 1;            ///< bytes that are forwarded at least; valid while looking_
     int64_t ahead_ = 0;            ///< bytes sent to the client that stay in the kernel until the pause ends
     int64_t taken_ = 0;            ///< of these, those of pauses that have ended
     bool saying_ = false;          ///< send() at the next turn

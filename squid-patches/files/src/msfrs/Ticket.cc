@@ -76,6 +76,7 @@ Ticket::Make(HttpRequest * const request, const AccessLogEntryPointer &al,
     const auto uplink = gateway->uplinkOf(server.getRaw());
     if (!uplink)
         return nullptr;
+    client->writesAtOnce = true; // its socket has room nearly always; to wait for that takes three system calls
     try {
         return new Ticket(request, al, holder, *uplink, server);
     } catch (...) {
@@ -416,9 +417,9 @@ Ticket::granted()
 }
 
 void
-Ticket::paused(const int64_t rest)
+Ticket::paused(const int64_t rest, const int64_t least)
 {
-    reading_.pause(rest, [self = Pointer(this)] { self->noteArrival(); }, now());
+    reading_.pause(rest, least, [self = Pointer(this)] { self->noteArrival(); }, now());
 }
 
 std::string

@@ -136,7 +136,7 @@ private:
     void granted() override;
     void expired() override;
     void dropped() override;
-    void paused(int64_t rest) override;
+    void paused(int64_t rest, int64_t least) override;
     std::string host() const override;
     uint64_t id() const override;
 

@@ -4,13 +4,16 @@
 
 #include "squid.h"
 #include "comm.h"
+#include "debug/Stream.h"
 #include "fde.h"
 #include "msfrs/reading/ArrivalWatch.h"
 #include "msfrs/reading/LookAhead.h"
 
 #include <cerrno>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <system_error>
 #include <unistd.h>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +38,46 @@ Write(const int fd, const char * const buf, const int size)
 
 } // namespace
 
+LookAheads::LookAheads():
+    arrivals_(epoll_create1(EPOLL_CLOEXEC))
+{
+    if (arrivals_ < 0)
+        throw std::system_error(errno, std::generic_category(), "epoll_create1");
+}
+
+LookAheads::~LookAheads()
+{
+    close(arrivals_);
+}
+
+void
+LookAheads::note(const int fd) const
+{
+    struct epoll_event arrival = {};
+    arrival.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
+    arrival.data.fd = fd;
+    if (epoll_ctl(arrivals_, EPOLL_CTL_ADD, fd, &arrival) != 0 && errno != EEXIST) {
+        const auto savedErrno = errno;
+        debugs(97, 3, "cannot note what arrives at FD " << fd << ": " << xstrerr(savedErrno));
+    }
+}
+
+/// marks those for which data has arrived since the last call
+void
+LookAheads::poll() const
+{
+    struct epoll_event arrived[64];
+    int some = 0;
+    do {
+        some = epoll_wait(arrivals_, arrived, 64, 0);
+        for (int n = 0; n < some; ++n) {
+            const auto look = Looking.find(arrived[n].data.fd);
+            if (look != Looking.end()) // else it is not in a pause
+                look->second->stir(arrived[n].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR));
+        }
+    } while (some == 64);
+}
+
 LookAheads::Place
 LookAheads::enlist(LookAhead &look, const msfrs_time now)
 {
@@ -46,16 +89,18 @@ LookAheads::enlist(LookAhead &look, const msfrs_time now)
 void
 LookAheads::check(const msfrs_time now)
 {
-    if (now < nextCheck())
+    // If it is due soon after, it shares this wake-up: the scheduler needs one as often.
+    if (waiting_.empty() || now + LookAhead::CheckEvery / 2 < nextCheck_)
         return;
     nextCheck_ = now + LookAhead::CheckEvery;
+    poll();
     for (auto place = waiting_.begin(); place != waiting_.end(); )
         (*place++)->check(now); // which may remove itself
 }
 
 void
-LookAhead::start(const Comm::ConnectionPointer &conn, LookAheads &all, const std::function<void()> &note,
-                 const msfrs_time now)
+LookAhead::start(const Comm::ConnectionPointer &conn, LookAheads &all, const int64_t least,
+                 const std::function<void()> &note, const msfrs_time now)
 {
     stop();
     if (!Comm::IsConnOpen(conn) || fd_table[conn->fd].closing() || fd_table[conn->fd].ssl)
@@ -63,8 +108,13 @@ LookAhead::start(const Comm::ConnectionPointer &conn, LookAheads &all, const std
     conn_ = conn;
     fd_ = conn->fd;
     note_ = note;
+    least_ = least;
     all_ = &all;
     Looking[fd_] = this;
+    if (std::exchange(noted_, conn->id.value) != conn->id.value)
+        all.note(fd_);
+    ended_ = false;
+    stir(ArrivalWatch::Ended(*conn)); // what has arrived before is not reported
     fd_table[fd_].useBufferedIo(&LookAhead::Read, &Write);
     enlist(now);
 }
@@ -89,7 +139,7 @@ LookAhead::read(char * const buf, const int size)
     if (all < 0)
         return -1;
     const auto news = all - bytes_;
-    if (news > 0 || ArrivalWatch::Ended(*conn_)) {
+    if (news > 0 || ended_) {
         bytes_ = all;
         return static_cast<int>(news);
     }
@@ -98,8 +148,9 @@ LookAhead::read(char * const buf, const int size)
 }
 
 void
-LookAhead::noteRead(const msfrs_time now)
+LookAhead::noteRead(const int64_t least, const msfrs_time now)
 {
+    least_ = least;
     ready_ = false;
     if (Comm::IsConnOpen(conn_))
         enlist(now);
@@ -110,7 +161,7 @@ LookAhead::check(const msfrs_time now)
 {
     if (!Comm::IsConnOpen(conn_)) {
         forget();
-    } else if (ArrivalWatch::Arrived(*conn_) > bytes_ || ArrivalWatch::Ended(*conn_)) {
+    } else if (std::exchange(stirred_, false) && (ended_ || ArrivalWatch::Arrived(*conn_) >= bytes_ + least_)) {
         forget();
         ready_ = true;
         note_();

@@ -80,13 +80,13 @@ ServerReading::takeAhead()
 }
 
 void
-ServerReading::pause(const int64_t rest, const ArrivalWatch::Note &note, const msfrs_time now)
+ServerReading::pause(const int64_t rest, const int64_t least, const ArrivalWatch::Note &note, const msfrs_time now)
 {
     debugs(97, 5, "pause " << server_);
     if (rest > 0)
         arrivals_.start(server_, rest, note);
     else if (rest < 0)
-        look_.start(server_, all_.looks, note, now);
+        look_.start(server_, all_.looks, least, note, now);
 }
 
 void

@@ -45,9 +45,10 @@ public:
 
     /// Begins a pause.
     /// \param rest bytes still to be read; negative: unknown
+    /// \param least with an unknown rest: bytes that are worth reading ahead, positive
     /// \param note called when these have arrived, or the stream has ended, if that can be noticed; with an unknown
     ///        rest, when readsAhead()
-    void pause(int64_t rest, const ArrivalWatch::Note &note, msfrs_time now);
+    void pause(int64_t rest, int64_t least, const ArrivalWatch::Note &note, msfrs_time now);
 
     /// Ends the pause, or just the watch for arrivals.
     void endPause();
@@ -71,7 +72,7 @@ public:
     void setWindow(const int64_t bytes) override { all_.buffers.bound(*server_, bytes); }
     void setLowWater(int64_t bytes) override;
     bool readsAhead() const override { return look_.ready(); }
-    void cameAhead(int64_t, const msfrs_time now) override { look_.noteRead(now); }
+    void cameAhead(int64_t, const int64_t least, const msfrs_time now) override { look_.noteRead(least, now); }
     int64_t takeAhead() override;
 
 private:
