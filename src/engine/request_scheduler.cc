@@ -21,17 +21,6 @@ constexpr msfrs_time ForgetAfter = 60'000'000'000;
 
 } // namespace
 
-const char *RefusalText(const Refusal why)
-{
-    switch (why) {
-    case Refusal::None: return "none";
-    case Refusal::PerUser: return "too many requests of this user are waiting";
-    case Refusal::Total: return "too many requests are waiting";
-    case Refusal::Admission: return "the admission control dropped the request";
-    }
-    return "";
-}
-
 PluginPtr RequestScheduler::Impl::load(const PluginChoice &choice, const msfrs_kind kind, const std::string &dir,
                                        const Loaded &running) const
 {
@@ -335,8 +324,6 @@ void RequestScheduler::done(Request *const r, const msfrs_time now)
     self.end(*r, now);
     self.pump(now);
 }
-
-void RequestScheduler::changeOwner(Request &r, RequestOwner &owner) { r.owner = &owner; }
 
 void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view user, const int64_t bytes,
                                     const msfrs_time now)

@@ -114,7 +114,6 @@ struct RequestConfig {
 
 /// Why hold() refused.
 enum class Refusal { None, PerUser, Total, Admission };
-const char *RefusalText(Refusal);
 
 /// What the host provides for the scheduler.
 struct RequestHost {
@@ -250,9 +249,6 @@ public:
     /// granted().
     /// \param cls index into RequestConfig::classes; if the request is in that class, nothing happens
     void reclass(Request &, uint32_t cls, msfrs_time now);
-
-    /// Gives the request another owner (a tunnel takes over from a forwarder).
-    void changeOwner(Request &, RequestOwner &);
 
     /// Charges a user for packets that no request caused (paper, section 6 (2)). A user without requests is charged
     /// when its next request comes. Beyond MostUsers users, the bytes of a new user are charged to a user of the class

@@ -85,12 +85,6 @@ QueueSeen QueueEstimate::atAll(const msfrs_time now, const msfrs_time lately) co
     return counted.size() == 1 ? seen(now, lately, Alone) : all;
 }
 
-std::optional<msfrs_time> QueueEstimate::queue(const msfrs_time now) const
-{
-    const auto all = seen(now);
-    return all.enough() ? std::optional(all.queue) : std::nullopt;
-}
-
 msfrs_time QueueEstimate::base(const uint64_t server) const
 {
     const auto known = bases_.find(server);

@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -43,8 +42,6 @@ public:
     /// \param lately age up to which a sample counts, ns, from 0 to SampleLasts
     /// \param share the quantile, from 0 to below 1
     QueueSeen seen(msfrs_time now, msfrs_time lately = SampleLasts, double share = 0.25) const;
-    /// The same, ns. Empty while there are too few samples.
-    std::optional<msfrs_time> queue(msfrs_time now) const;
     /// The least over the servers, each by its latest RTT sample: a queue that one of them does not see is not at the
     /// provider, however many samples are of others. With a single server there is no agreement to look for, so this
     /// is a low quantile of its samples.

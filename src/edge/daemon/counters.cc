@@ -41,24 +41,10 @@ WaitCounts &WaitCounts::operator+=(const WaitCounts &w)
 
 ClassCounts &ClassCounts::operator+=(const ClassCounts &c)
 {
-    offered += c.offered;
-    policed += c.policed;
-    dropped += c.dropped;
-    passed += c.passed;
-    marked += c.marked;
-    queued += c.queued;
+    for (const auto volume : {&ClassCounts::offered, &ClassCounts::policed, &ClassCounts::dropped, &ClassCounts::passed,
+                              &ClassCounts::marked, &ClassCounts::queued})
+        this->*volume += c.*volume;
     waits += c.waits;
-    return *this;
-}
-
-QueueCounts &QueueCounts::operator+=(const QueueCounts &q)
-{
-    overruns += q.overruns;
-    unscheduled += q.unscheduled;
-    gone += q.gone;
-    unreadable += q.unreadable;
-    kernelDropped += q.kernelDropped;
-    userDropped += q.userDropped;
     return *this;
 }
 

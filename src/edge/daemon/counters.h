@@ -64,8 +64,6 @@ struct QueueCounts {
     uint64_t gone = 0;     ///< verdicts for packets that the kernel no longer had
     uint64_t unreadable = 0; ///< packets without a valid IP header
     uint64_t kernelDropped = 0, userDropped = 0; ///< the kernel's counts: queue full, socket full
-
-    QueueCounts &operator+=(const QueueCounts &);
 };
 
 } // namespace msfrs::edge

@@ -27,18 +27,6 @@ struct Job {
     int64_t b; ///< B, time on the second, >= 0
 };
 
-/// Idle time of the first machine in this order, with the gap after the previous job and without that after the
-/// last: the sum of G in equation (6). \param before B of the previous job, 0 if there was none
-inline int64_t IdleTime(const std::vector<Job> &jobs, const std::vector<uint32_t> &order, int64_t before)
-{
-    int64_t idle = 0;
-    for (const auto n : order) {
-        idle += std::max<int64_t>(before - jobs[n].a, 0);
-        before = jobs[n].b;
-    }
-    return idle;
-}
-
 /// Reuses its working memory between calls. O(N log N).
 class GilmoreGomory {
 public:

@@ -43,8 +43,6 @@ public:
     void exchange(const std::string &message, Done) override;
     void abandon() override;
 
-    bool connected() const { return up_; }
-
 private:
     template <class T>
     using Owned = std::unique_ptr<T, void (*)(T *)>;
@@ -60,7 +58,6 @@ private:
     event_base *const base_;
     const RedisParams params_;
     std::vector<std::string> keys_;
-    std::string hello_; ///< the commands of a new connection
     Owned<ssl_ctx_st> tls_;
     Owned<evdns_base> names_;
     Owned<bufferevent> connection_;

@@ -71,7 +71,6 @@ private:
 
     void say(const std::string &bytes, Clock::Event heard);
     void ask(const StreamPtr &);
-    void greet();
     void finishHandshake();
     void write(unsigned char type, int64_t length, std::vector<Piece> = {}, Clock::Event then = {});
     void writeFromQueue();

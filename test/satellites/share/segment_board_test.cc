@@ -205,7 +205,6 @@ TEST_F(ShareBoard, AnotherGatewayIsAPartyLikeOthers)
     EXPECT_EQ(p.now.demand, 2);
     EXPECT_EQ(p.figures.received, 1000u);
     EXPECT_EQ(p.figures.limit, 9);
-    EXPECT_TRUE(p.classes.empty()) << "each gateway keeps its classes' shares by what it served itself";
 
     board.show(1, Other(), false, now);
     EXPECT_TRUE(Parties(*segment, now)[0].leads);
