@@ -104,7 +104,7 @@ public:
 
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
-        config(Prepared(c)), law(makeLaw()), host(h), ledger(h.ledger ? h.ledger : std::make_shared<AloneLedger>()),
+        config(Prepared(c)), law(makeLaw()), host(h), ledger(h.ledger ? h.ledger : std::make_shared<Ledger>()),
         meter(makeMeter(c)), engine(makeEngine(c)), windowParams(WindowOf(config)),
         use(windowParams.interval, now, meter->total()), paper(now, meter->total()), queueTarget(windowParams.queue)
     {

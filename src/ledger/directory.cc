@@ -4,13 +4,11 @@
 #include "ledger/users.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace msfrs::ledger {
 
 namespace {
 
-constexpr auto Relaxed = std::memory_order_relaxed;
 constexpr double MostWeight = 1e9;
 
 uint64_t AddressKey(const IpBits &a)
@@ -21,12 +19,6 @@ uint64_t AddressKey(const IpBits &a)
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
     x ^= x >> 31;
     return x > BusyAddress ? x : x + 2;
-}
-
-uint32_t Place(const uint64_t key, const uint32_t probe)
-{
-    static_assert((Directory::Addresses & (Directory::Addresses - 1)) == 0);
-    return static_cast<uint32_t>(key + probe) & (Directory::Addresses - 1);
 }
 
 bool Is(const AddressEntry &entry, const IpBits &a)
@@ -46,7 +38,8 @@ uint32_t Take(Directory &directory, const IpBits &address, const msfrs_time now)
 {
     const auto key = AddressKey(address);
     for (uint32_t probe = 0; probe < Probes; ++probe) {
-        auto &entry = directory.addresses[Place(key, probe)];
+        const auto place = Place(directory.addresses, key, probe);
+        auto &entry = directory.addresses[place];
         auto before = entry.key.load();
         const auto seen = static_cast<msfrs_time>(entry.seen.load());
         if (before == BusyAddress || (before != 0 && seen <= now && seen > now - ForgetAddress))
@@ -60,9 +53,9 @@ uint32_t Take(Directory &directory, const IpBits &address, const msfrs_time now)
         entry.low.store(address.low, Relaxed);
         entry.seen.store(static_cast<uint64_t>(now), Relaxed);
         entry.key.store(key, std::memory_order_release);
-        return Place(key, probe);
+        return place;
     }
-    return NoAddress;
+    return NoEntry;
 }
 
 bool Older(const Word &time, const msfrs_time now, const msfrs_time age)
@@ -97,13 +90,7 @@ void TellClasses(Directory &directory, const std::vector<ClassTold> &classes, co
         auto &entry = directory.classes[n];
         entry.key.store(ClassKey(classes[n].name));
         entry.weight.store(Bits(classes[n].weight));
-        char name[sizeof(entry.name)] = {};
-        classes[n].name.copy(name, sizeof(name));
-        for (size_t word = 0; word < std::size(entry.name); ++word) {
-            uint64_t bytes;
-            std::memcpy(&bytes, name + word * sizeof(bytes), sizeof(bytes));
-            entry.name[word].store(bytes);
-        }
+        StoreText(entry.name, classes[n].name);
     }
     directory.count.store(count);
     directory.other.store(other < classes.size() ? ClassKey(classes[other].name) : 0);
@@ -121,12 +108,7 @@ std::optional<ClassList> ReadClasses(const Directory &directory)
     bool found = false;
     for (size_t n = 0; n < count; ++n) {
         const auto &entry = directory.classes[n];
-        char name[sizeof(entry.name) + 1] = {};
-        for (size_t word = 0; word < std::size(entry.name); ++word) {
-            const auto bytes = entry.name[word].load();
-            std::memcpy(name + word * sizeof(bytes), &bytes, sizeof(bytes));
-        }
-        ClassTold told{name, Real(entry.weight.load())};
+        ClassTold told{LoadText(entry.name).c_str(), Real(entry.weight.load())};
         const auto key = entry.key.load();
         const bool known = std::any_of(list.classes.begin(), list.classes.end(),
                                        [&](const ClassTold &c) { return c.name == told.name; });
@@ -145,24 +127,16 @@ std::optional<ClassList> ReadClasses(const Directory &directory)
 
 uint32_t FindAddress(const Directory &directory, const IpBits &address)
 {
-    const auto key = AddressKey(address);
-    for (uint32_t probe = 0; probe < Probes; ++probe) {
-        const auto &entry = directory.addresses[Place(key, probe)];
-        const auto found = entry.key.load(std::memory_order_acquire);
-        if (found == key && Is(entry, address))
-            return Place(key, probe);
-        if (found == 0)
-            break; // entries are never freed
-    }
-    return NoAddress;
+    return Find(directory.addresses, AddressKey(address),
+                [&](const AddressEntry &entry) { return Is(entry, address); });
 }
 
 std::optional<Owner> OwnerOf(Directory &directory, const IpBits &address, const msfrs_time now)
 {
     const auto known = FindAddress(directory, address);
-    if (known == NoAddress) {
+    if (known == NoEntry) {
         const auto taken = Take(directory, address, now);
-        if (taken != NoAddress)
+        if (taken != NoEntry)
             Ask(directory, taken);
         return {};
     }
@@ -182,7 +156,7 @@ std::optional<Owner> OwnerOf(Directory &directory, const IpBits &address, const 
 void Requested(Directory &directory, const IpBits &address, const Owner &owner, const msfrs_time now)
 {
     const auto place = FindAddress(directory, address);
-    if (place == NoAddress)
+    if (place == NoEntry)
         return;
     auto &entry = directory.addresses[place];
     entry.requested.store(static_cast<uint64_t>(now), Relaxed);
@@ -212,7 +186,7 @@ uint32_t Answers::next(const msfrs_time now)
         if (place < Directory::Addresses && open(static_cast<uint32_t>(place), false))
             return static_cast<uint32_t>(place);
     }
-    return NoAddress;
+    return NoEntry;
 }
 
 void Answers::tell(const uint32_t place, const IpBits &address, const Owner &owner, const msfrs_time now)

@@ -50,8 +50,7 @@ struct Owner {
     uint64_t cls = 0, user = 0; ///< ClassKey(), UserKey()
 };
 
-constexpr uint32_t NoAddress = UINT32_MAX;
-/// \returns an index into Directory::addresses, or NoAddress
+/// \returns an index into Directory::addresses, or NoEntry
 uint32_t FindAddress(const Directory &, const IpBits &);
 
 /// The owner of a packet's address. Asks Squid if there is no answer, or only an old one.
@@ -72,7 +71,7 @@ public:
     template <class OwnerOf>
     void answer(const msfrs_time now, const OwnerOf &ownerOf)
     {
-        for (uint32_t place; (place = next(now)) != NoAddress;) {
+        for (uint32_t place; (place = next(now)) != NoEntry;) {
             const auto &entry = directory_.addresses[place];
             const IpBits address{entry.high.load(), entry.low.load()};
             tell(place, address, ownerOf(address), now);

@@ -2,7 +2,7 @@
 /// \file
 /// The ledger: the state that several schedulers on one link, the *parties*, must agree on. Each party has an engine
 /// with counters of its own. The ledger gives it the present and past service of the others, and decides whose turn it
-/// is. `AloneLedger` is for a scheduler without others; `SharedLedger` (shared.h) is one party's view of a segment.
+/// is. `Ledger` itself is that of a scheduler without others; `SharedLedger` (shared.h) is one party's view of a segment.
 #ifndef MSFRS_LEDGER_LEDGER_H
 #define MSFRS_LEDGER_LEDGER_H
 
@@ -76,66 +76,50 @@ public:
     virtual ~Ledger() = default;
 
     /// The sums of the others, at most a millisecond old. The reference stays valid while the ledger lives.
-    virtual const OtherParties &look(msfrs_time now) = 0;
+    virtual const OtherParties &look(msfrs_time /*now*/) { return none_; }
     /// Whether this party may take a free window slot: no other waiting party is too far behind.
     /// \param fresh for an item without service: the reserve is open to a party that is slightly further ahead
-    virtual bool turn(bool fresh) const = 0;
+    virtual bool turn(bool /*fresh*/) const { return true; }
     /// Publishes the state of this party, at every change; after look().
-    virtual void say(const PartyState &, msfrs_time now) = 0;
+    virtual void say(const PartyState &, msfrs_time /*now*/) {}
     /// When to call look() again; 0: not before settle().
-    virtual msfrs_time lookAt() const = 0;
+    virtual msfrs_time lookAt() const { return 0; }
 
     /// Starts to follow a user of a class. \param weight of the user, > 0
     /// \param bytes charged to it here so far, any number
     /// \param items its requests that have work here
     /// \returns NoUser if there is nothing to follow
-    virtual User enter(std::string_view cls, std::string_view user, double weight, uint64_t bytes, uint32_t items) = 0;
+    virtual User enter(std::string_view /*cls*/, std::string_view /*user*/, double /*weight*/, uint64_t /*bytes*/,
+                       uint32_t /*items*/)
+    {
+        return NoUser;
+    }
     /// Publishes, before every settle(), the bytes charged to a user that has entered, and how many of its requests
     /// wait for their first service or have work.
     /// \returns bytes charged to it by other parties since the last call, or since it entered
-    virtual int64_t exchange(User, uint64_t bytes, uint32_t waiting, uint32_t items) = 0;
+    virtual int64_t exchange(User, uint64_t /*bytes*/, uint32_t /*waiting*/, uint32_t /*items*/) { return 0; }
     /// Its requests that wait at other parties, as of the last exchange().
-    virtual uint32_t waitingElsewhere(User) const = 0;
+    virtual uint32_t waitingElsewhere(User) const { return 0; }
     /// Whether any of its requests has work at other parties, likewise.
-    virtual bool busyElsewhere(User) const = 0;
+    virtual bool busyElsewhere(User) const { return false; }
     /// Stops following the user.
-    virtual void leave(User) = 0;
+    virtual void leave(User) {}
 
     /// Publishes the bytes charged to a class here so far. \param n index into the configuration's classes
-    virtual void served(uint32_t n, std::string_view cls, uint64_t bytes) = 0;
+    virtual void served(uint32_t /*n*/, std::string_view /*cls*/, uint64_t /*bytes*/) {}
     /// The class at the other parties. \param n as in served()
-    virtual ClassElsewhere elsewhere(uint32_t n) const = 0;
+    virtual ClassElsewhere elsewhere(uint32_t /*n*/) const { return {}; }
     /// Whether the others rely on this party's interface counter; if not, its reading may be an old one.
-    virtual bool measures() const = 0;
+    virtual bool measures() const { return true; }
     /// Publishes the measurements and the window of this party.
-    virtual void measured(const SharedWindow &, const Measured &) = 0;
+    virtual void measured(const SharedWindow &, const Measured &) {}
     /// Every so often, after all users, classes and measurements were published: finds the live parties, the leader
     /// and all demands.
     /// \returns false if another process has taken this party's slot and there is no other, so nothing is updated
-    virtual bool settle(msfrs_time now) = 0;
+    virtual bool settle(msfrs_time /*now*/) { return true; }
     static constexpr msfrs_time Every = 100'000'000; ///< ns between two calls of settle()
     /// The window to follow; nothing: this party leads, and computes it.
-    virtual std::optional<SharedWindow> follow() const = 0;
-};
-
-/// A scheduler that has the link to itself.
-class AloneLedger : public Ledger {
-public:
-    const OtherParties &look(msfrs_time) override { return none_; }
-    bool turn(bool) const override { return true; }
-    void say(const PartyState &, msfrs_time) override {}
-    msfrs_time lookAt() const override { return 0; }
-    User enter(std::string_view, std::string_view, double, uint64_t, uint32_t) override { return NoUser; }
-    int64_t exchange(User, uint64_t, uint32_t, uint32_t) override { return 0; }
-    uint32_t waitingElsewhere(User) const override { return 0; }
-    bool busyElsewhere(User) const override { return false; }
-    void leave(User) override {}
-    void served(uint32_t, std::string_view, uint64_t) override {}
-    ClassElsewhere elsewhere(uint32_t) const override { return {}; }
-    bool measures() const override { return true; }
-    void measured(const SharedWindow &, const Measured &) override {}
-    bool settle(msfrs_time) override { return true; }
-    std::optional<SharedWindow> follow() const override { return {}; }
+    virtual std::optional<SharedWindow> follow() const { return {}; }
 
 private:
     const OtherParties none_ = {}; // clang needs the initialiser

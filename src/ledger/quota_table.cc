@@ -11,20 +11,13 @@ namespace msfrs::ledger {
 
 namespace {
 
-constexpr auto Relaxed = std::memory_order_relaxed;
 constexpr int Attempts = 4;         ///< other parties may take the entry found
 constexpr unsigned GenerationShift = 53, KindShift = 51, KeptShift = 52;
 constexpr uint64_t NumberMask = (uint64_t(1) << KindShift) - 1;
 
-uint32_t Place(const uint64_t key, const uint32_t probe)
-{
-    static_assert((QuotaTable::Entries & (QuotaTable::Entries - 1)) == 0);
-    return static_cast<uint32_t>(key + probe) & (QuotaTable::Entries - 1);
-}
-
 void SetUsed(QuotaTable &table, const uint32_t place)
 {
-    const auto bit = uint64_t(1) << place % 64;
+    const auto bit = Bit(place % 64);
     if ((table.used[place / 64].load(Relaxed) & bit) == 0)
         table.used[place / 64].fetch_or(bit);
 }
@@ -48,14 +41,8 @@ void Describe(QuotaEntry &entry, const uint32_t account, const uint64_t next, co
         entry.account.store(account + 1, std::memory_order_release);
     if (entry.length.load(Relaxed) != 0)
         return;
-    char bytes[QuotaEntry::LongestName] = {};
-    const auto length = name.copy(bytes, sizeof(bytes));
-    for (size_t n = 0; n < std::size(entry.name); ++n) {
-        uint64_t word;
-        std::memcpy(&word, bytes + n * sizeof(word), sizeof(word));
-        entry.name[n].store(word, Relaxed);
-    }
-    entry.length.store(length, std::memory_order_release);
+    StoreText(entry.name, name);
+    entry.length.store(std::min(name.size(), QuotaEntry::LongestName), std::memory_order_release);
 }
 
 /// Gives an entry to another user, whose count begins at 0.
@@ -128,18 +115,6 @@ uint32_t AccountOf(QuotaTable &table, const uint64_t cls)
     return NoAccount;
 }
 
-uint32_t FindCount(const QuotaTable &table, const uint64_t user)
-{
-    for (uint32_t n = 0; n < Probes; ++n) {
-        const auto found = table.entries[Place(user, n)].key.load(std::memory_order_acquire);
-        if (found == user)
-            return Place(user, n);
-        if (found == 0)
-            break; // entries are never freed
-    }
-    return NoCount;
-}
-
 uint32_t TakeCount(QuotaTable &table, const uint64_t user, const uint32_t account, const uint64_t next,
                    const std::string_view name)
 {
@@ -149,9 +124,9 @@ uint32_t TakeCount(QuotaTable &table, const uint64_t user, const uint32_t accoun
         return place;
     };
     for (int attempt = 0; attempt < Attempts; ++attempt) {
-        uint32_t least = Place(user, 0);
+        uint32_t least = Place(table.entries, user, 0);
         for (uint32_t n = 0; n < Probes; ++n) {
-            const auto place = Place(user, n);
+            const auto place = Place(table.entries, user, n);
             auto &entry = table.entries[place];
             uint64_t before = 0;
             if (entry.key.load() == user || entry.key.compare_exchange_strong(before, user) || before == user)
@@ -162,18 +137,12 @@ uint32_t TakeCount(QuotaTable &table, const uint64_t user, const uint32_t accoun
         if (TakeOver(table.entries[least], user))
             return taken(least);
     }
-    return NoCount;
+    return NoEntry;
 }
 
 std::string NameOf(const QuotaEntry &entry)
 {
-    const auto length = entry.length.load(std::memory_order_acquire);
-    char bytes[QuotaEntry::LongestName];
-    for (size_t n = 0; n < std::size(entry.name); ++n) {
-        const auto word = entry.name[n].load(Relaxed);
-        std::memcpy(bytes + n * sizeof(word), &word, sizeof(word));
-    }
-    return std::string(bytes, std::min<uint64_t>(length, sizeof(bytes)));
+    return LoadText(entry.name, entry.length.load(std::memory_order_acquire));
 }
 
 int64_t BytesIn(const QuotaTable &table, const QuotaEntry &entry)
@@ -215,8 +184,8 @@ void CountBytes(QuotaTable &table, const uint64_t user, const int64_t bytes)
 {
     if (table.limited.load(Relaxed) == 0)
         return;
-    const auto place = FindCount(table, user);
-    if (place != NoCount)
+    const auto place = Find(table.entries, user);
+    if (place != NoEntry)
         AddBytes(table, table.entries[place], bytes);
 }
 
@@ -225,8 +194,8 @@ Owner ServedAs(const QuotaTable &table, Owner owner)
     if (table.limited.load(Relaxed) == 0)
         return owner;
     for (uint32_t steps = 0; steps < QuotaTable::Accounts; ++steps) { // bounded, in case of an invalid cycle
-        const auto place = FindCount(table, owner.user);
-        if (place == NoCount)
+        const auto place = Find(table.entries, owner.user);
+        if (place == NoEntry)
             return owner;
         const auto &entry = table.entries[place];
         const auto account = AccountIn(table, entry);

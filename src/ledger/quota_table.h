@@ -47,17 +47,14 @@ struct CountWord {
     uint64_t word() const;
 };
 
-constexpr uint32_t NoCount = UINT32_MAX, NoAccount = UINT32_MAX;
+constexpr uint32_t NoAccount = UINT32_MAX;
 
 /// \returns the index of the account of a class, created if there is none; NoAccount if all are in use
 uint32_t AccountOf(QuotaTable &, uint64_t cls);
 
-/// \returns the index of a user in QuotaTable::entries, or NoCount
-uint32_t FindCount(const QuotaTable &, uint64_t user);
-
 /// Finds the entry of a user, or takes one.
 /// \param account index \param next UserKey() of the same user in the class `over` of the account
-/// \returns NoCount if other parties were faster at every attempt
+/// \returns NoEntry if other parties were faster at every attempt
 uint32_t TakeCount(QuotaTable &, uint64_t user, uint32_t account, uint64_t next, std::string_view name);
 
 /// \returns the name of the user of an entry; empty: not known, or no user
@@ -85,11 +82,10 @@ template <class Table, class Visit>
 void EachCount(Table &table, const Visit &visit)
 {
     for (uint32_t n = 0; n < QuotaTable::Entries / 64; ++n) {
-        for (auto bits = table.used[n].load(std::memory_order_relaxed); bits; bits &= bits - 1) {
-            const auto place = n * 64 + static_cast<uint32_t>(__builtin_ctzll(bits));
-            if (auto &entry = table.entries[place]; entry.key.load(std::memory_order_acquire) != 0)
-                visit(place, entry);
-        }
+        EachBit(table.used[n].load(Relaxed), [&](const uint32_t bit) {
+            if (auto &entry = table.entries[n * 64 + bit]; entry.key.load(std::memory_order_acquire) != 0)
+                visit(n * 64 + bit, entry);
+        });
     }
 }
 

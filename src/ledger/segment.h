@@ -15,7 +15,7 @@
 ///     Other parties take a free or a dead one: those with a column first, from the last down to FirstShared, so that
 ///     a ninth worker finds its own.
 ///   - A user is found by UserKey() of the names of class and user, which is the same on every gateway: linear probing
-///     from the key's low bits, over Probes entries (users.h). A column has the bytes that the party in the slot of
+///     from the key's low bits, over Probes entries. A column has the bytes that the party in the slot of
 ///     that number charged to the user, and how many of the user's requests it has; see Column(). The first 14 slots
 ///     have one, so that a user takes two cache lines. Of a party beyond them, others see that it has a user, but not
 ///     what it charged. Columns have no origin, only growth counts: an entry whose user has no work at any party may be
@@ -29,6 +29,7 @@
 
 #include "plugin/msfrs_plugin.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,7 @@ constexpr msfrs_time DeadAfter = 1'000'000'000; ///< ns without a heartbeat
 /// A field of the segment.
 using Word = std::atomic<uint64_t>;
 static_assert(Word::is_always_lock_free && sizeof(Word) == 8, "another process must see the same word");
+constexpr auto Relaxed = std::memory_order_relaxed;
 
 enum class Kind : uint8_t { Free, Worker, Edge, Gateway };
 constexpr uint8_t Kinds = 4;
@@ -207,6 +209,63 @@ inline uint64_t Bits(const double value)
     uint64_t bits;
     std::memcpy(&bits, &value, sizeof(bits));
     return bits;
+}
+
+/// A text in words, padded with zeros; what is longer is cut.
+template <size_t N>
+void StoreText(Word (&words)[N], const std::string_view text)
+{
+    uint64_t bytes[N] = {};
+    text.copy(reinterpret_cast<char *>(bytes), sizeof(bytes));
+    for (size_t n = 0; n < N; ++n)
+        words[n].store(bytes[n]);
+}
+template <size_t N>
+std::string LoadText(const Word (&words)[N], const size_t length = 8 * N)
+{
+    uint64_t bytes[N];
+    for (size_t n = 0; n < N; ++n)
+        bytes[n] = words[n].load();
+    return std::string(reinterpret_cast<const char *>(bytes), std::min(length, sizeof(bytes)));
+}
+
+constexpr uint64_t Bit(const uint32_t n) { return uint64_t{1} << n; }
+
+/// Calls visit(n) for every bit n.
+template <class Visit>
+void EachBit(uint64_t bits, const Visit &visit)
+{
+    for (; bits; bits &= bits - 1)
+        visit(static_cast<uint32_t>(__builtin_ctzll(bits)));
+}
+
+/// The n-th entry of a table that a key may have.
+constexpr uint32_t Probes = 32, NoEntry = UINT32_MAX;
+template <class Entry, size_t N>
+uint32_t Place(const Entry (&)[N], const uint64_t key, const uint32_t n)
+{
+    static_assert((N & (N - 1)) == 0);
+    return static_cast<uint32_t>(key + n) & (N - 1);
+}
+
+/// \returns the index of the entry with a key for which fits(entry) holds, or NoEntry
+template <class Entry, size_t N, class Fits>
+uint32_t Find(const Entry (&table)[N], const uint64_t key, const Fits &fits)
+{
+    for (uint32_t n = 0; n < Probes; ++n) {
+        const auto place = Place(table, key, n);
+        const auto found = table[place].key.load(std::memory_order_acquire);
+        if (found == key && fits(table[place]))
+            return place;
+        if (found == 0)
+            break; // entries are never freed, so the key is in no later one
+    }
+    return NoEntry;
+}
+template <class Entry, size_t N>
+uint32_t Find(const Entry (&table)[N], const uint64_t key)
+{
+    return Find(table, key, [](const Entry &) { return true; });
 }
 
 /// Numbers for names, the same on every machine (FNV-1a); never 0 or OtherClasses.

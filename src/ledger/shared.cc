@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -14,9 +13,6 @@ namespace msfrs {
 
 using namespace ledger;
 
-namespace {
-
-constexpr auto Relaxed = std::memory_order_relaxed;
 constexpr msfrs_time LookEvery = 1'000'000;       ///< at most
 constexpr msfrs_time WaitLeast = 5'000'000, WaitMost = 32'000'000; ///< while requests wait here: half of the link's
                                                   ///< time for a quantum, within these
@@ -29,18 +25,6 @@ constexpr double Nobody = std::numeric_limits<double>::infinity(), MostTag = 1e1
 constexpr double MostGrowth = 1e8, MostSeconds = 10; ///< bytes, and s of link capacity, accepted between two readings
 constexpr uint32_t LastClass = SlotClasses - 1;
 constexpr msfrs_time ComplainEvery = 60'000'000'000; ///< about a slot that is overwritten repeatedly
-
-uint64_t Bit(const uint32_t n) { return uint64_t(1) << n; }
-
-/// Calls visit(n) for every bit n.
-template <class Visit>
-void EachBit(uint64_t bits, Visit visit)
-{
-    for (; bits; bits &= bits - 1)
-        visit(static_cast<uint32_t>(__builtin_ctzll(bits)));
-}
-
-} // namespace
 
 struct SharedLedger::Impl {
     struct Followed {

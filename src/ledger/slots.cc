@@ -7,7 +7,6 @@ namespace msfrs::ledger {
 
 namespace {
 
-constexpr auto Relaxed = std::memory_order_relaxed;
 constexpr double MostReal = 1e18;              ///< of any figure: more than the bytes of a link over its lifetime
 constexpr uint64_t MostWaiting = uint64_t(1) << 32;
 
@@ -108,9 +107,9 @@ uint64_t Living(const Segment &segment, const msfrs_time now, uint64_t *const br
     for (uint32_t n = 0; n < Slots; ++n) {
         bool nonsense = false;
         if (ReadSlot(segment.slots[n], now, &nonsense))
-            living |= uint64_t(1) << n;
+            living |= Bit(n);
         else if (nonsense && broken)
-            *broken |= uint64_t(1) << n;
+            *broken |= Bit(n);
     }
     return living;
 }
@@ -152,7 +151,7 @@ void OwnSlot::clear()
     if (before == 0)
         return; // no party ever had it, so no user has its bit
     Set(slot_.heartbeat, 0);
-    const auto bit = uint64_t(1) << number_;
+    const auto bit = Bit(number_);
     for (auto &user : segment_.users) {
         if (user.active.load(Relaxed) & bit)
             user.active.fetch_and(~bit);

@@ -3,34 +3,11 @@
 
 namespace msfrs::ledger {
 
-namespace {
-
-constexpr auto Relaxed = std::memory_order_relaxed;
 constexpr int Attempts = 4; ///< other parties may take the entry found; after that many the user has no entry
-
-uint32_t Place(const uint64_t key, const uint32_t probe)
-{
-    static_assert((Users & (Users - 1)) == 0);
-    return static_cast<uint32_t>(key + probe) & (Users - 1);
-}
-
-} // namespace
-
-uint32_t FindUser(const Segment &segment, const uint64_t key)
-{
-    for (uint32_t n = 0; n < Probes; ++n) {
-        const auto found = segment.users[Place(key, n)].key.load(std::memory_order_acquire);
-        if (found == key)
-            return Place(key, n);
-        if (found == 0)
-            break; // entries are never freed, so the user is in no later probe
-    }
-    return NoEntry;
-}
 
 bool SetActive(User &user, const uint64_t key, const uint32_t slot, const bool active)
 {
-    const uint64_t bit = uint64_t(1) << slot;
+    const uint64_t bit = Bit(slot);
     if (active)
         user.active.fetch_or(bit);
     if (user.key.load() == key) {
@@ -46,14 +23,15 @@ bool SetActive(User &user, const uint64_t key, const uint32_t slot, const bool a
 uint32_t TakeUser(Segment &segment, const uint64_t key, const uint32_t slot, const bool active, const uint64_t living)
 {
     for (int attempt = 0; attempt < Attempts; ++attempt) {
-        const auto known = FindUser(segment, key);
+        const auto known = Find(segment.users, key);
         if (known != NoEntry) {
             if (!active || SetActive(segment.users[known], key, slot, true))
                 return known;
             continue;
         }
         for (uint32_t n = 0; n < Probes; ++n) {
-            auto &user = segment.users[Place(key, n)];
+            const auto place = Place(segment.users, key, n);
+            auto &user = segment.users[place];
             auto before = user.key.load();
             const auto dead = user.active.load();
             if (before != 0 && (dead & living))
@@ -62,7 +40,7 @@ uint32_t TakeUser(Segment &segment, const uint64_t key, const uint32_t slot, con
                 break; // perhaps for the same user: look again
             user.active.fetch_and(~dead); // bits of parties that have died
             if (!active || SetActive(user, key, slot, true))
-                return Place(key, n);
+                return place;
             break;
         }
     }

@@ -9,11 +9,6 @@
 
 namespace msfrs::ledger {
 
-constexpr uint32_t NoEntry = UINT32_MAX, Probes = 32;
-
-/// \returns the index of a user in Segment::users, or NoEntry
-uint32_t FindUser(const Segment &, uint64_t key);
-
 /// Finds a user or takes an entry for it: a free one, or one whose user has work at no live party.
 /// \param active sets the bit of `slot`, without which the entry may go to another user at any time
 /// \param living see Living()

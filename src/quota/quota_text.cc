@@ -120,7 +120,7 @@ std::string Quotas::save() const
             const auto name = ledger::NameOf(entry);
             const auto key = keyOf(account, name);
             // An entry that is being reused has another name, or is not the one found by its key.
-            if (bytes == 0 || name.empty() || entry.key.load() != key || ledger::FindCount(table_, key) != place)
+            if (bytes == 0 || name.empty() || entry.key.load() != key || ledger::Find(table_.entries, key) != place)
                 return;
             text += std::to_string(bytes) + ' ' + Escaped(name) + '\n';
             ++lines;
@@ -180,7 +180,7 @@ void Quotas::load(const std::string_view text)
     for (const auto &[account, had] : kept) {
         for (const auto &[user, bytes] : had) {
             const auto place = enter(*account, user);
-            if (place != ledger::NoCount)
+            if (place != ledger::NoEntry)
                 ledger::AddKept(table_, table_.entries[place], bytes);
         }
     }

@@ -131,8 +131,8 @@ bool Quotas::moved()
 
 int64_t Quotas::had(const Account &account, const std::string_view user) const
 {
-    const auto place = ledger::FindCount(table_, keyOf(account, user));
-    return place == ledger::NoCount ? 0 : ledger::BytesIn(table_, table_.entries[place]);
+    const auto place = ledger::Find(table_.entries, keyOf(account, user));
+    return place == ledger::NoEntry ? 0 : ledger::BytesIn(table_, table_.entries[place]);
 }
 
 size_t Quotas::classOf(size_t cls, const std::string_view user) const
@@ -145,18 +145,18 @@ size_t Quotas::classOf(size_t cls, const std::string_view user) const
     }
 }
 
-/// \returns the index of a user's entry; NoCount: it cannot be counted now
+/// \returns the index of a user's entry; NoEntry: it cannot be counted now
 uint32_t Quotas::enter(const Account &account, const std::string_view user)
 {
     const auto key = keyOf(account, user);
-    const auto known = ledger::FindCount(table_, key);
-    if (known != ledger::NoCount) {
+    const auto known = ledger::Find(table_.entries, key);
+    if (known != ledger::NoEntry) {
         const auto &entry = table_.entries[known];
         if (entry.length.load() != 0 && entry.account.load() == account.shared + 1)
             return known;
     }
     if (account.shared == ledger::NoAccount)
-        return ledger::NoCount;
+        return ledger::NoEntry;
     return ledger::TakeCount(table_, key, account.shared, keyOf(accounts_[account.overIndex], user), user);
 }
 
@@ -172,7 +172,7 @@ bool Quotas::charge(const size_t cls, const std::string_view user, const int64_t
     const auto &account = accounts_.at(cls);
     if (account.bytes > 0) {
         const auto place = enter(account, user);
-        if (place != ledger::NoCount)
+        if (place != ledger::NoEntry)
             ledger::AddBytes(table_, table_.entries[place], bytes);
     }
     return moved();

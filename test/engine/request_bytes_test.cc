@@ -250,7 +250,7 @@ TEST_F(RequestBytes, ARateThatTheLinkCannotReachIsDoubtedOnce)
 }
 
 /// As if another party had booked some thousandths of C, and had half of all active weights.
-class OtherParty : public AloneLedger {
+class OtherParty : public Ledger {
 public:
     explicit OtherParty(const uint32_t thousandths)
     {

@@ -77,7 +77,7 @@ void Look(Directory &directory, const uint8_t *const data, const size_t size, co
     }
     const auto address = IpBits4(0x0a000000u + data[2]);
     OwnerOf(directory, address, now);
-    if (const auto place = FindAddress(directory, address); place != NoAddress) {
+    if (const auto place = FindAddress(directory, address); place != NoEntry) {
         auto &entry = directory.addresses[place];
         Fill(&entry.seen, 5 * sizeof(Word), data, size);
         Requested(directory, address, {5, 6}, now);

@@ -135,11 +135,11 @@ TEST_F(DirectoryTest, EntriesWithoutTrafficGoToOthersAndTheTableMayBeFull)
         entry.seen = static_cast<uint64_t>(now);
     }
     EXPECT_EQ(whose(first), "unknown");
-    EXPECT_EQ(FindAddress(directory, first), NoAddress);
+    EXPECT_EQ(FindAddress(directory, first), NoEntry);
     EXPECT_EQ(directory.asked, 0u);
     now += ForgetAddress;
     whose(first);
-    EXPECT_NE(FindAddress(directory, first), NoAddress);
+    EXPECT_NE(FindAddress(directory, first), NoEntry);
     for (auto &entry : directory.addresses)
         entry.key = BusyAddress;
     EXPECT_EQ(whose(second), "unknown");

@@ -22,8 +22,8 @@ protected:
     QuotaEntry &of(const uint64_t user) { return table->entries[TakeCount(*table, user, account, user + 1, "ann")]; }
     int64_t had(const uint64_t user)
     {
-        const auto place = FindCount(*table, user);
-        return place == NoCount ? -1 : BytesIn(*table, table->entries[place]);
+        const auto place = Find(table->entries, user);
+        return place == NoEntry ? -1 : BytesIn(*table, table->entries[place]);
     }
 
     OwnQuotaTable table = MakeQuotaTable();

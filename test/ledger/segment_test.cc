@@ -204,11 +204,11 @@ TEST_F(SegmentTest, AWorkerTakesItsSlotFromAWorkerOnly)
 TEST_F(SegmentTest, AUserIsFoundByAll)
 {
     const auto key = UserKey("gold", "a");
-    EXPECT_EQ(FindUser(*segment, key), NoEntry);
+    EXPECT_EQ(Find(segment->users, key), NoEntry);
     const auto entry = TakeUser(*segment, key, 0, true, 3);
     ASSERT_NE(entry, NoEntry);
     EXPECT_EQ(TakeUser(*segment, key, 1, true, 3), entry);
-    EXPECT_EQ(FindUser(*segment, key), entry);
+    EXPECT_EQ(Find(segment->users, key), entry);
     EXPECT_EQ(segment->users[entry].active, 3u);
     EXPECT_TRUE(SetActive(segment->users[entry], key, 0, false));
     EXPECT_EQ(segment->users[entry].active, 2u);
@@ -226,7 +226,7 @@ TEST_F(SegmentTest, EntriesOfUsersWithoutWorkGoToOthers)
     EXPECT_EQ(TakeUser(*segment, late, 0, true, 3), NoEntry) << "all are in use";
     EXPECT_EQ(TakeUser(*segment, late, 0, true, 1), entries[1]) << "of a party that has died";
     EXPECT_EQ(segment->users[entries[1]].active, 1u);
-    EXPECT_EQ(FindUser(*segment, key + Users), NoEntry) << "the one who had it";
+    EXPECT_EQ(Find(segment->users, key + Users), NoEntry) << "the one who had it";
     EXPECT_EQ(TakeUser(*segment, late, 0, true, 3), entries[1]);
 }
 

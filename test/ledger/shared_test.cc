@@ -372,7 +372,7 @@ TEST_F(SharedTest, WhoseSlotWasOverwrittenTakesItAgain)
         users[1].bytes += 100;
         settle();
         settle();
-        const auto known = FindUser(*segment, UserKey("gold", "a"));
+        const auto known = Find(segment->users, UserKey("gold", "a"));
         EXPECT_EQ(segment->users[known].active.load(), 1u);
         EXPECT_EQ(Real(slot(0).demand.load()), 1);
         EXPECT_EQ(slot(0).config, 7u);

@@ -9,18 +9,18 @@ namespace msfrs::share {
 
 namespace {
 
+using ledger::Bit;
 using ledger::Columns;
 using ledger::Kind;
+using ledger::Relaxed;
 using ledger::Set;
 using ledger::SetReal;
 using ledger::Slots;
 
-constexpr auto Relaxed = std::memory_order_relaxed;
 /// Impossible number of bytes of a user between two readings: its column was reset.
 constexpr uint64_t MostGrowth = uint64_t{1} << 36;
 
 uint16_t Small(const uint64_t count) { return static_cast<uint16_t>(std::min(count, ledger::MostCount)); }
-constexpr uint64_t Bit(const uint32_t slot) { return uint64_t{1} << slot; }
 
 /// Adds the growth of a count to `sum`, and stores its new value.
 void Follow(uint64_t &sum, uint64_t &before, const uint64_t now)
@@ -247,7 +247,7 @@ void SegmentBoard::showUser(Other &other, const UserSums &user, const uint64_t l
         if (guest.active)
             ledger::SetActive(segment_->users[guest.entry], user.key, number, false);
         guest.active = false;
-        guest.entry = ledger::FindUser(*segment_, user.key);
+        guest.entry = ledger::Find(segment_->users, user.key);
     }
     if (guest.entry == ledger::NoEntry)
         return;

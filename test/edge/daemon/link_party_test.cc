@@ -137,7 +137,7 @@ TEST_F(LinkPartyTest, ClassesAndUsersAreSquids)
     auto had = keepBusy({1, 2, 101}, 4 * Second);
     EXPECT_NEAR(had[1] / had[101], 4, 0.2) << "a weight is each user's";
     EXPECT_NEAR(had[2] / had[101], 4, 0.2);
-    const auto entry = ledger::FindUser(*segment, UserKey("gold", "1"));
+    const auto entry = ledger::Find(segment->users, UserKey("gold", "1"));
     ASSERT_NE(entry, ledger::NoEntry);
     EXPECT_GT(ledger::ColumnBytes(segment->users[entry].columns[edge.path.party()->slot()]), 1'000'000u);
 }
@@ -279,7 +279,7 @@ TEST_F(LinkPartyTest, AFloodIsHeldToItsShareAndChargedAsItComes)
     const double passed = static_cast<double>(edge.total().passed.bytes - before) * 8 / 2;
     EXPECT_LT(passed, 0.6 * Rate);
     EXPECT_GT(segment->slots[edge.path.party()->slot()].received, 4000u * 1500u);
-    const auto entry = ledger::FindUser(*segment, UserKey("bronze", "101"));
+    const auto entry = ledger::Find(segment->users, UserKey("bronze", "101"));
     ASSERT_NE(entry, ledger::NoEntry);
     EXPECT_GT(ledger::ColumnBytes(segment->users[entry].columns[edge.path.party()->slot()]), 4000u * 1500u * 9 / 10);
 }
@@ -405,7 +405,7 @@ TEST_F(LinkPartyTest, CountsForQuotasAndFollowsThem)
     const auto got = keepBusy({1, 101}, 4 * Second);
     EXPECT_NEAR(got.at(1) / got.at(101), 1, 0.1) << "both are of bronze now";
     EXPECT_EQ(quotas.report(0, 1).most.at(0).bytes, static_cast<int64_t>(had));
-    EXPECT_NE(ledger::FindUser(*segment, UserKey("bronze", "1")), ledger::NoEntry) << "one account with Squid's";
+    EXPECT_NE(ledger::Find(segment->users, UserKey("bronze", "1")), ledger::NoEntry) << "one account with Squid's";
 
     quotas.tick(86400); // the next day
     keepBusy({1, 101}, 300 * Ms);

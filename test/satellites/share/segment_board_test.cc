@@ -234,9 +234,9 @@ TEST_F(ShareBoard, UsersOfAnotherGateway)
     auto sums = Other();
     board.show(0, sums, true, now);
     const auto number = Parties(*segment, now)[0].slot;
-    const auto entry = FindUser(*segment, 2001);
+    const auto entry = Find(segment->users, 2001);
     ASSERT_NE(entry, NoEntry);
-    EXPECT_EQ(FindUser(*segment, 2002), NoEntry); // it has no work, and is unknown here
+    EXPECT_EQ(Find(segment->users, 2002), NoEntry); // it has no work, and is unknown here
     auto &user = segment->users[entry];
     EXPECT_EQ(user.active.load(), uint64_t{1} << number);
     EXPECT_EQ(ColumnWaiting(user.columns[number].load()), 7u);
