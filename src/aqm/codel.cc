@@ -19,6 +19,7 @@
 /// Requests wait for seconds where packets wait for milliseconds: set both times accordingly.
 /// Cost: O(1), and a square root for each drop.
 #include "aqm/watched.h"
+#include "plugin/describe.h"
 
 #include <cmath>
 #include <utility>
@@ -139,12 +140,7 @@ const msfrs_aqm_ops Ops = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM,
-    MSFRS_MAY_MARK | MSFRS_NO_LIMIT,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, State, State>(
     "codel", "controlled delay: drops at the head of a queue in which all wait for too long",
     "Nichols, Jacobson, McGregor, Iyengar, Controlled delay active queue management, RFC 8289 (2018)",
-    sizeof(Instance), sizeof(State), sizeof(State), 0,
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
-    nullptr, &Ops, sizeof(Ops),
-};
+    MSFRS_MAY_MARK | MSFRS_NO_LIMIT, Ops, Params, GaugeTable);

@@ -3,6 +3,7 @@
 /// droptail: drops what does not fit into the buffer, nothing else. The baseline of every AQM. Textbook; no departures.
 /// Never marks: a full buffer has no room for the packet, marked or not.
 #include "aqm/buffer.h"
+#include "plugin/describe.h"
 
 namespace {
 
@@ -25,9 +26,6 @@ const msfrs_aqm_ops Ops = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM, 0,
-    "droptail", "drops what does not fit into the buffer", "textbook; the buffer of a router without an AQM",
-    sizeof(msfrs::Buffer), 0, 0, 0,
-    Params, sizeof(Params) / sizeof(*Params), nullptr, 0, nullptr, &Ops, sizeof(Ops),
-};
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<msfrs::Buffer>(
+    "droptail", "drops what does not fit into the buffer",
+    "textbook; the buffer of a router without an AQM", 0, Ops, Params);

@@ -20,6 +20,7 @@
 /// updates that are due are made up for at the next item, with the sojourn time last seen; after a minute without an
 /// item the state starts anew. It has no limit of its own: a full buffer is left to the host. Cost: O(1).
 #include "aqm/watched.h"
+#include "plugin/describe.h"
 
 #include <algorithm>
 
@@ -163,12 +164,7 @@ const msfrs_aqm_ops Ops = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM,
-    MSFRS_MAY_MARK | MSFRS_NO_LIMIT,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, State, State>(
     "pie", "drops arrivals with a probability that is steered by how long items wait",
     "Pan, Natarajan, Baker, White, Proportional integral controller enhanced (PIE), RFC 8033 (2017)",
-    sizeof(Instance), sizeof(State), sizeof(State), 0,
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
-    nullptr, &Ops, sizeof(Ops),
-};
+    MSFRS_MAY_MARK | MSFRS_NO_LIMIT, Ops, Params, GaugeTable);

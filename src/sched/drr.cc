@@ -23,7 +23,7 @@
 ///
 /// Cost: O(1) while quantum * weight is at least the largest item; below that, rounds that serve nobody are walked at
 /// most twice, O(members of the level).
-#include "plugin/msfrs_plugin.h"
+#include "plugin/describe.h"
 #include "sched/class_flows.h"
 
 namespace {
@@ -32,11 +32,7 @@ using Drr = msfrs::ClassFlows<msfrs::Round, msfrs::Turn, true>;
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED, MSFRS_FLOW_ORDER,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Drr::Instance, Drr::ClassState, Drr::FlowState>(
     "drr", "deficit round robin between classes and, within a class, between flows",
-    "Shreedhar, Varghese, Efficient fair queuing using deficit round-robin (1996)",
-    sizeof(Drr::Instance), sizeof(Drr::ClassState), sizeof(Drr::FlowState), 0,
-    Drr::Params, Drr::ParamCount, &msfrs::DeficitGauge, 1, &Drr::Ops, nullptr,
-    sizeof(Drr::Ops), Drr::Keeps,
-};
+    "Shreedhar, Varghese, Efficient fair queuing using deficit round-robin (1996)", MSFRS_FLOW_ORDER, Drr::Ops,
+    {Drr::Params, Drr::ParamCount}, msfrs::DeficitGauge, Drr::Keeps);

@@ -3,7 +3,7 @@
 /// fifo: first come, first served, over all classes and flows; weights are ignored. A continuation queues behind
 /// everything that came before it. This is what a gateway without scheduling does once a window holds it back; it is
 /// the baseline, and serves the packet hosts. Every call is O(1).
-#include "plugin/msfrs_plugin.h"
+#include "plugin/describe.h"
 #include "sched/item_list.h"
 
 namespace {
@@ -27,9 +27,6 @@ const msfrs_sched_ops Ops = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED, MSFRS_FLOW_ORDER,
-    "fifo", "first come, first served", "textbook; the order of a gateway that does not schedule",
-    sizeof(msfrs::ItemList), 0, 0, sizeof(msfrs::ItemLinks),
-    nullptr, 0, nullptr, 0, &Ops, nullptr, sizeof(Ops),
-};
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<msfrs::ItemList, void, void, msfrs::ItemLinks>(
+    "fifo", "first come, first served",
+    "textbook; the order of a gateway that does not schedule", MSFRS_FLOW_ORDER, Ops);

@@ -15,6 +15,7 @@
 /// moment, so a class's share would depend on how its users send.
 ///
 /// Cost: O(1) while a quantum is at least the largest item; else O(flows of the class), at most twice.
+#include "plugin/describe.h"
 #include "sched/class_flows.h"
 #include "sched/new_first.h"
 
@@ -24,10 +25,7 @@ using Fq = msfrs::ClassFlows<msfrs::NewFirst, msfrs::NewFirstTurn, false>;
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED, MSFRS_FLOW_ORDER,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Fq::Instance, Fq::ClassState, Fq::FlowState>(
     "fq", "flow queueing: a round robin between flows in which new ones go first, classes by weight",
-    "Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet, RFC 8290 (2018), section 4.2",
-    sizeof(Fq::Instance), sizeof(Fq::ClassState), sizeof(Fq::FlowState), 0,
-    Fq::Params, Fq::ParamCount, &msfrs::DeficitGauge, 1, &Fq::Ops, nullptr, sizeof(Fq::Ops), Fq::Keeps,
-};
+    "Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet, RFC 8290 (2018), section 4.2", MSFRS_FLOW_ORDER, Fq::Ops,
+    {Fq::Params, Fq::ParamCount}, msfrs::DeficitGauge, Fq::Keeps);

@@ -19,6 +19,7 @@ class ItemList {
 public:
     bool empty() const { return !head_; }
     msfrs_item *head() const { return head_; }
+    msfrs_item *tail() const { return tail_; }
 
     void append(msfrs_item &item)
     {

@@ -49,6 +49,7 @@
 ///
 /// Cost: a release or a charge is O(log classes + log users of the class + log items of the user); waking under
 /// wake=paper is O(classes), and so is a release while any favour= is left, or with ahead=inf.
+#include "plugin/describe.h"
 #include "sched/msf_choice.h"
 #include "sched/msf_moves.h"
 
@@ -385,12 +386,8 @@ const msfrs_sched_ops Ops = {
 } // namespace
 } // namespace msfrs::msf
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED, MSFRS_HAS_RESERVE,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<msfrs::msf::Instance, msfrs::msf::ClassState, msfrs::msf::FlowState,
+                                        msfrs::msf::ItemState>(
     "msf", "minimum service first: the least served class, then user, goes next",
-    "Tsao et al., On applying fair queuing discipline to schedule requests (2008), section 3.1",
-    sizeof(msfrs::msf::Instance), sizeof(msfrs::msf::ClassState), sizeof(msfrs::msf::FlowState),
-    sizeof(msfrs::msf::ItemState), msfrs::msf::Params, sizeof(msfrs::msf::Params) / sizeof(*msfrs::msf::Params),
-    msfrs::msf::GaugeTable, sizeof(msfrs::msf::GaugeTable) / sizeof(*msfrs::msf::GaugeTable),
-    &msfrs::msf::Ops, nullptr, sizeof(msfrs::msf::Ops), msfrs::msf::Keeps,
-};
+    "Tsao et al., On applying fair queuing discipline to schedule requests (2008), section 3.1", MSFRS_HAS_RESERVE,
+    msfrs::msf::Ops, msfrs::msf::Params, msfrs::msf::GaugeTable, msfrs::msf::Keeps);

@@ -6,11 +6,13 @@
 
 #include "plugin/msfrs_plugin.h"
 #include "sched/heap.h"
+#include "sched/item_list.h"
 #include "sched/lead_tree.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace msfrs::msf {
@@ -24,7 +26,7 @@ constexpr double NoBound = std::numeric_limits<double>::infinity();
 constexpr int64_t Small = 4096; ///< bytes: least size that a response of unknown size counts as
 
 struct ItemState {
-    msfrs_item *prev, *next;  ///< in ItemQueue's list
+    ItemLinks links;          ///< in ItemQueue's list; first, as ItemList expects
     uint32_t place;           ///< position in ItemQueue's heap
     bool listed;              ///< whether it is in the list
     bool ofFavour;            ///< its service is charged to Favour
@@ -55,41 +57,35 @@ public:
     msfrs_item *top() const
     {
         const auto sized = sized_.top();
-        if (!first_ || !sized)
-            return first_ ? first_ : sized;
-        const double key = sized_.keyAt(0), unknown = ItemTraits::Key(*first_);
-        return key < unknown || (key == unknown && sized->seq < first_->seq) ? sized : first_;
+        const auto first = unsized_.head();
+        if (!first || !sized)
+            return first ? first : sized;
+        const double key = sized_.keyAt(0), unknown = ItemTraits::Key(*first);
+        return key < unknown || (key == unknown && sized->seq < first->seq) ? sized : first;
     }
 
     void push(msfrs_item &i)
     {
-        auto &state = StateOf(&i);
-        if (i.attained != 0 || i.remaining >= 0 || (last_ && last_->seq > i.seq)) { // last: size known, then unknown
+        const auto last = unsized_.tail();
+        if (i.attained != 0 || i.remaining >= 0 || (last && last->seq > i.seq)) { // last: size known, then unknown
             sized_.push(i);
             return;
         }
-        state.listed = true;
-        state.prev = last_;
-        state.next = nullptr;
-        (last_ ? StateOf(last_).next : first_) = &i;
-        last_ = &i;
+        StateOf(&i).listed = true;
+        unsized_.append(i);
     }
 
     void erase(msfrs_item &i)
     {
-        auto &state = StateOf(&i);
-        if (!state.listed) {
+        if (std::exchange(StateOf(&i).listed, false))
+            unsized_.erase(i);
+        else
             sized_.erase(i);
-            return;
-        }
-        state.listed = false;
-        (state.prev ? StateOf(state.prev).next : first_) = state.next;
-        (state.next ? StateOf(state.next).prev : last_) = state.prev;
     }
 
 private:
     Heap<msfrs_item, ItemTraits> sized_;
-    msfrs_item *first_ = nullptr, *last_ = nullptr;
+    ItemList unsized_{};
 };
 
 /// When a class or user was active.

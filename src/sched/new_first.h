@@ -90,8 +90,8 @@ public:
     T &select(const Cost &, const Quantum &quantum)
     {
         for (auto visits = uint64_t(2) * size_ + 2;; --visits) {
-            if (visits == 0) {
-                skipRounds(quantum);
+            if (visits == 0) { // all are in the old list now
+                SkipRounds<T>(old_, size_, [&](T &t) { return std::floor(-t.deficit / quantum(t)); }, quantum);
                 visits = uint64_t(2) * size_ + 2;
             }
             T &t = *static_cast<T *>(new_ ? new_ : old_);
@@ -113,61 +113,24 @@ public:
     }
 
 private:
-    static void link(Turn *&head, Turn &t)
-    {
-        if (!head) {
-            head = t.prev = t.next = &t;
-            return;
-        }
-        t.next = head;
-        t.prev = head->prev;
-        t.prev->next = t.next->prev = &t;
-    }
-    static void unlink(Turn *&head, Turn &t)
-    {
-        if (head == &t)
-            head = t.next == &t ? nullptr : t.next;
-        t.prev->next = t.next;
-        t.next->prev = t.prev;
-        t.prev = t.next = nullptr;
-    }
     void push(Turn *&head, T &t)
     {
         ++size_;
-        link(head, t);
+        Link(head, t);
     }
     /// Moves t to the end of the old list.
     void pass(T &t)
     {
-        unlink(t.fresh ? new_ : old_, t);
+        Unlink(t.fresh ? new_ : old_, t);
         t.fresh = false;
-        link(old_, t);
+        Link(old_, t);
     }
     void leave(T &t)
     {
         --size_;
-        unlink(t.fresh ? new_ : old_, t);
+        Unlink(t.fresh ? new_ : old_, t);
         t.fresh = t.unpaid = false;
         t.deficit = 0;
-    }
-
-    /// Takes at once all rounds before the one in which the first queued member has credit. All are in the old list.
-    template <class Quantum>
-    void skipRounds(const Quantum &quantum)
-    {
-        double rounds = std::numeric_limits<double>::infinity();
-        Turn *turn = old_;
-        for (auto n = size_; n > 0; --n, turn = turn->next) {
-            T &t = *static_cast<T *>(turn);
-            if (t.queued())
-                rounds = std::min(rounds, std::floor(-t.deficit / quantum(t)));
-        }
-        for (auto n = size_; n > 0 && rounds > 0; --n, turn = turn->next) {
-            T &t = *static_cast<T *>(turn);
-            t.deficit += rounds * quantum(t);
-            if (!t.queued())
-                t.deficit = std::min(t.deficit, 0.0); // its debt is paid: it leaves at its next turn
-        }
     }
 
     Turn *new_, *old_;

@@ -30,6 +30,45 @@ struct Turn {
     double deficit;     ///< bytes
 };
 
+/// Puts t at the end of a ring.
+inline void Link(Turn *&head, Turn &t)
+{
+    if (!head) {
+        head = t.prev = t.next = &t;
+        return;
+    }
+    t.next = head;
+    t.prev = head->prev;
+    t.prev->next = t.next->prev = &t;
+}
+inline void Unlink(Turn *&head, Turn &t)
+{
+    if (head == &t)
+        head = t.next == &t ? nullptr : t.next;
+    t.prev->next = t.next;
+    t.next->prev = t.prev;
+    t.prev = t.next = nullptr;
+}
+
+/// Takes at once all rounds before the first one in which a queued member of a ring may send.
+/// \param roundsOf that a queued member has to wait for
+template <class T, class RoundsOf, class Quantum>
+void SkipRounds(Turn *turn, const uint32_t size, const RoundsOf &roundsOf, const Quantum &quantum)
+{
+    double rounds = std::numeric_limits<double>::infinity();
+    for (auto n = size; n > 0; --n, turn = turn->next) {
+        T &t = *static_cast<T *>(turn);
+        if (t.queued())
+            rounds = std::min(rounds, roundsOf(t));
+    }
+    for (auto n = size; n > 0 && rounds > 0; --n, turn = turn->next) {
+        T &t = *static_cast<T *>(turn);
+        t.deficit += rounds * quantum(t);
+        if (!t.queued())
+            t.deficit = std::min(t.deficit, 0.0); // its debt is paid: it leaves at its next turn
+    }
+}
+
 /// The ring of one level. \tparam T derived from Turn, with `bool queued() const`: whether it has an item queued.
 /// Zeroed memory is an empty ring.
 template <class T>
@@ -117,7 +156,9 @@ public:
                     leave(t);
                 }
             }
-            skipRounds(cost, quantum);
+            SkipRounds<T>(head_, size_, [&](T &t) {
+                return std::ceil((cost(t) - t.deficit) / quantum(t)) - 1;
+            }, quantum);
         }
     }
 
@@ -125,46 +166,16 @@ private:
     void join(T &t)
     {
         ++size_;
-        if (!head_) {
-            head_ = t.prev = t.next = &t;
-            granted_ = false;
-            return;
-        }
-        t.next = head_;
-        t.prev = head_->prev;
-        t.prev->next = t.next->prev = &t;
+        granted_ = granted_ && head_;
+        Link(head_, t);
     }
 
     void leave(T &t)
     {
         --size_;
-        if (head_ == &t) {
-            head_ = size_ > 0 ? t.next : nullptr;
-            granted_ = false;
-        }
-        t.prev->next = t.next;
-        t.next->prev = t.prev;
-        t.prev = t.next = nullptr;
+        granted_ = granted_ && head_ != &t;
+        Unlink(head_, t);
         t.deficit = 0;
-    }
-
-    /// Takes at once all rounds before the one in which the first deficit suffices.
-    template <class Cost, class Quantum>
-    void skipRounds(const Cost &cost, const Quantum &quantum)
-    {
-        double rounds = std::numeric_limits<double>::infinity();
-        Turn *turn = head_;
-        for (auto n = size_; n > 0; --n, turn = turn->next) {
-            T &t = *static_cast<T *>(turn);
-            if (t.queued())
-                rounds = std::min(rounds, std::ceil((cost(t) - t.deficit) / quantum(t)) - 1);
-        }
-        for (auto n = size_; n > 0 && rounds > 0; --n, turn = turn->next) {
-            T &t = *static_cast<T *>(turn);
-            t.deficit += rounds * quantum(t);
-            if (!t.queued())
-                t.deficit = std::min(t.deficit, 0.0); // its debt is paid: it leaves at its next turn
-        }
     }
 
     Turn *head_;

@@ -34,10 +34,9 @@ namespace msfrs {
 template <class Algorithm>
 class BucketAqm {
 public:
-    static const msfrs_param Params[];
-    static const msfrs_gauge GaugeTable[];
+    static const msfrs_param Params[9];
+    static const msfrs_gauge GaugeTable[6];
     static const msfrs_aqm_ops Ops;
-    static constexpr uint32_t ParamCount = 9, GaugeCount = 6;
     static constexpr uint32_t Flags = MSFRS_MAY_MARK | MSFRS_HIERARCHY;
 
     /// State of a flow, stored by the engine.
@@ -232,7 +231,7 @@ private:
 };
 
 template <class Algorithm>
-const msfrs_param BucketAqm<Algorithm>::Params[] = {
+const msfrs_param BucketAqm<Algorithm>::Params[9] = {
     ModeParam, LimitParam, PacketParam,
     {"bucket", MSFRS_CHOICE, "", "flow", 0, 0, "flow|class|tree",
      "who has a token bucket: every flow, every class, or flows within the tree of classes"},
@@ -243,7 +242,7 @@ const msfrs_param BucketAqm<Algorithm>::Params[] = {
 };
 
 template <class Algorithm>
-const msfrs_gauge BucketAqm<Algorithm>::GaugeTable[] = {
+const msfrs_gauge BucketAqm<Algorithm>::GaugeTable[6] = {
     {"buckets", "", "token buckets, that is active flows or aggregates"},
     {"tokens", "packets or bytes", "tokens in the buckets"},
     {"sigma", "packets or bytes", "tokens owed to the buckets; below 0: owed by them"},

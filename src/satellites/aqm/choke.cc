@@ -9,6 +9,7 @@
 ///
 /// draws=m compares with up to m packets (the paper's section IV); the first match ends it. Flows are distinguished by
 /// the host's flow, never by its hash, so flows whose keys collide are not confused.
+#include "plugin/describe.h"
 #include "satellites/aqm/red.h"
 
 #include <new>
@@ -43,11 +44,7 @@ msfrs_verdict Admit(void *const inst, msfrs_item *const i, const msfrs_queue_vie
             }
         }
     }
-    if (self.buffer.full(*q, *i)) {
-        self.restart();
-        return MSFRS_DROP;
-    }
-    return self.toss(*i);
+    return self.judge(*i, *q);
 }
 
 void Gauges(void *const inst, const msfrs_class *const c, double *const out) { out[0] = c ? 0 : Self(inst).average(); }
@@ -65,11 +62,7 @@ const msfrs_aqm_ops Ops = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM,
-    MSFRS_MAY_MARK | MSFRS_DROPS_QUEUED,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance>(
     "choke", "RED that also drops an arrival together with a queued packet of its flow",
     "Pan, Prabhakar, Psounis, CHOKe, a stateless active queue management scheme (2000)",
-    sizeof(Instance), 0, 0, 0,
-    Params, sizeof(Params) / sizeof(*Params), &msfrs::AverageGauge, 1, nullptr, &Ops, sizeof(Ops),
-};
+    MSFRS_MAY_MARK | MSFRS_DROPS_QUEUED, Ops, Params, msfrs::AverageGauge);

@@ -30,6 +30,7 @@
 /// A departure visits 1 to 1.6 buckets on average. It visits more if buckets are opened and closed all the time while
 /// little is queued, since each moves its whole height: measured 2.7 for 300 flows in bursts of 10 before a buffer of
 /// 200, and up to 8 in a tree with a class that does not use its share. The paper's section 5.2 has the same proviso.
+#include "plugin/describe.h"
 #include "satellites/aqm/bucket_aqm.h"
 
 #include <cstdlib>
@@ -75,11 +76,7 @@ using Plugin = BucketAqm<Faba>;
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM, Plugin::Flags,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Plugin, Plugin::ClassState, Plugin::FlowState>(
     "faba", "fair adaptive bandwidth allocation: a token bucket for each active flow, in O(1)",
-    "Kamra, Saran, Sen, Shorey, Fair adaptive bandwidth allocation (2004), section 4.2",
-    sizeof(Plugin), sizeof(Plugin::ClassState), sizeof(Plugin::FlowState), 0,
-    Plugin::Params, Plugin::ParamCount, Plugin::GaugeTable, Plugin::GaugeCount, nullptr, &Plugin::Ops,
-    sizeof(Plugin::Ops),
-};
+    "Kamra, Saran, Sen, Shorey, Fair adaptive bandwidth allocation (2004), section 4.2", Plugin::Flags, Plugin::Ops,
+    Plugin::Params, Plugin::GaugeTable);

@@ -15,6 +15,7 @@
 /// packets queued: strikes are forgotten with the last one.
 ///
 /// In byte mode all of this is in bytes, and a packet of the paper is `packet` bytes.
+#include "plugin/describe.h"
 #include "satellites/aqm/red.h"
 
 #include <new>
@@ -131,11 +132,6 @@ const msfrs_aqm_ops Ops = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM, MSFRS_MAY_MARK,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, void, FlowState>(
     "fred", "flow random early drop: RED with each flow's share of the buffer in view",
-    "Lin, Morris, Dynamics of random early detection (1997)",
-    sizeof(Instance), 0, sizeof(FlowState), 0,
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
-    nullptr, &Ops, sizeof(Ops),
-};
+    "Lin, Morris, Dynamics of random early detection (1997)", MSFRS_MAY_MARK, Ops, Params, GaugeTable);

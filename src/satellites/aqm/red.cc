@@ -4,6 +4,7 @@
 ///
 /// gentle=on (the default, and the variant that the FABA paper compares with) raises the probability from maxp at max
 /// to 1 at twice max; gentle=off drops every packet from max on, as in 1993.
+#include "plugin/describe.h"
 #include "satellites/aqm/red.h"
 
 #include <new>
@@ -23,13 +24,8 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
 msfrs_verdict Admit(void *const inst, msfrs_item *const i, const msfrs_queue_view *const q, const msfrs_time now,
                     msfrs_item **)
 {
-    auto &red = Self(inst);
-    red.average(*q, now);
-    if (red.buffer.full(*q, *i)) {
-        red.restart();
-        return MSFRS_DROP;
-    }
-    return red.toss(*i);
+    Self(inst).average(*q, now);
+    return Self(inst).judge(*i, *q);
 }
 
 void Gauges(void *const inst, const msfrs_class *const c, double *const out) { out[0] = c ? 0 : Self(inst).average(); }
@@ -46,10 +42,7 @@ const msfrs_aqm_ops Ops = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM, MSFRS_MAY_MARK,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Red>(
     "red", "random early detection: drops at random before the buffer is full",
-    "Floyd, Jacobson, Random early detection gateways for congestion avoidance (1993)",
-    sizeof(Red), 0, 0, 0,
-    Params, sizeof(Params) / sizeof(*Params), &msfrs::AverageGauge, 1, nullptr, &Ops, sizeof(Ops),
-};
+    "Floyd, Jacobson, Random early detection gateways for congestion avoidance (1993)", MSFRS_MAY_MARK, Ops, Params,
+    msfrs::AverageGauge);

@@ -98,6 +98,15 @@ public:
         return mayMark(i) ? MSFRS_MARK : MSFRS_DROP;
     }
 
+    /// The verdict on an arrival, after average(): by a full buffer, or at random.
+    msfrs_verdict judge(const msfrs_item &i, const msfrs_queue_view &q)
+    {
+        if (!buffer.full(q, i))
+            return toss(i);
+        restart();
+        return MSFRS_DROP;
+    }
+
     /// Beyond max, congestion is no longer incipient: no packet is marked (RFC 3168, section 7).
     bool mayMark(const msfrs_item &i) const { return ecn_ && zone() == Zone::Early && (i.flags & MSFRS_ECN_CAPABLE); }
     void restart() { count_ = 0; } ///< for an arrival without a random decision: below min, or buffer full

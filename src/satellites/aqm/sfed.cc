@@ -18,6 +18,7 @@
 /// start a long round of tiny shares. A child that could not be given all of its due for want of sigma gets the rest
 /// next. sigma < 0 is not reclaimed from buckets but restored by departures. An interior node does the same with its
 /// own sigma at its turn.
+#include "plugin/describe.h"
 #include "satellites/aqm/bucket_aqm.h"
 
 namespace {
@@ -89,11 +90,7 @@ using Plugin = BucketAqm<Sfed>;
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM, Plugin::Flags,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Plugin, Plugin::ClassState, Plugin::FlowState>(
     "sfed", "selective fair early detection: a token bucket for each active flow, filled in rounds",
-    "Kamra, Saran, Sen, Shorey, Fair adaptive bandwidth allocation (2004), section 4.1",
-    sizeof(Plugin), sizeof(Plugin::ClassState), sizeof(Plugin::FlowState), 0,
-    Plugin::Params, Plugin::ParamCount, Plugin::GaugeTable, Plugin::GaugeCount, nullptr, &Plugin::Ops,
-    sizeof(Plugin::Ops),
-};
+    "Kamra, Saran, Sen, Shorey, Fair adaptive bandwidth allocation (2004), section 4.1", Plugin::Flags, Plugin::Ops,
+    Plugin::Params, Plugin::GaugeTable);

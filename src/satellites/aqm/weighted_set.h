@@ -12,7 +12,6 @@
 #include "aqm/buffer.h"
 
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

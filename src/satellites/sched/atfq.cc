@@ -33,6 +33,7 @@
 ///
 /// Times are whole numbers of 10^-4 microseconds (multi_resource.h). Cost: O(x log flows + m x log x) per loop of x,
 /// at its first pick; O(1) at the others.
+#include "plugin/describe.h"
 #include "satellites/sched/gilmore_gomory.h"
 #include "sched/heap.h"
 #include "satellites/sched/multi_resource.h"
@@ -392,12 +393,7 @@ const msfrs_sched_ops Ops = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED,
-    MSFRS_NEEDS_COST | MSFRS_MULTI_RESOURCE,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, void, FlowState, ItemState>(
     "atfq", "active time fairness queueing: equal active time, in the order that wastes least of the resources",
     "Zhang et al., ATFQ: a fair and efficient packet scheduling method in multi-resource environments (2015)",
-    sizeof(Instance), 0, sizeof(FlowState), sizeof(ItemState),
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
-    &Ops, nullptr, sizeof(Ops),
-};
+    MSFRS_NEEDS_COST | MSFRS_MULTI_RESOURCE, Ops, Params, GaugeTable);

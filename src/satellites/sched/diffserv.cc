@@ -21,7 +21,7 @@
 /// is charged, since no class loses by it.
 ///
 /// Cost: O(classes) per pick, otherwise O(1).
-#include "plugin/msfrs_plugin.h"
+#include "plugin/describe.h"
 #include "sched/item_list.h"
 #include "sched/kept.h"
 
@@ -207,11 +207,7 @@ const msfrs_sched_ops Ops = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED, MSFRS_FLOW_ORDER,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, ClassState, void, msfrs::ItemLinks>(
     "diffserv", "classes scanned from the heaviest, each as far as its credit goes",
-    "Lin, Lin, Yang, Lin, DiffServ edge routers over network processors (2003), section Scheduler",
-    sizeof(Instance), sizeof(ClassState), 0, sizeof(msfrs::ItemLinks),
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
-    &Ops, nullptr, sizeof(Ops), Keeps,
-};
+    "Lin, Lin, Yang, Lin, DiffServ edge routers over network processors (2003), section Scheduler", MSFRS_FLOW_ORDER,
+    Ops, Params, GaugeTable, Keeps);

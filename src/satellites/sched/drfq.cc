@@ -27,6 +27,7 @@
 ///
 /// Times are whole numbers of 10^-4 microseconds (multi_resource.h). A new weight applies from the next packet
 /// picked. Cost: O(log flows) per item.
+#include "plugin/describe.h"
 #include "sched/heap.h"
 #include "satellites/sched/multi_resource.h"
 
@@ -178,12 +179,7 @@ const msfrs_sched_ops Ops = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED,
-    MSFRS_NEEDS_COST | MSFRS_MULTI_RESOURCE | MSFRS_FLOW_ORDER,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, void, FlowState>(
     "drfq", "dominant resource fair queueing: equal time on the resource that each flow needs most",
     "Ghodsi et al., Multi-resource fair queueing for packet processing (2012)",
-    sizeof(Instance), 0, sizeof(FlowState), 0,
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
-    &Ops, nullptr, sizeof(Ops),
-};
+    MSFRS_NEEDS_COST | MSFRS_MULTI_RESOURCE | MSFRS_FLOW_ORDER, Ops, Params, GaugeTable);

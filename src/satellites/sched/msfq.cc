@@ -34,7 +34,7 @@
 /// is picked, so the smaller of two requests does not go first. The shares still hold.
 ///
 /// Cost: O(1) to enqueue to a backlogged flow, otherwise O(log flows of the class + log classes).
-#include "plugin/msfrs_plugin.h"
+#include "plugin/describe.h"
 #include "sched/kept.h"
 #include "satellites/sched/tag_heap.h"
 
@@ -472,11 +472,7 @@ const msfrs_sched_ops Ops = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED, MSFRS_FLOW_ORDER,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, ClassState, FlowState>(
     "msfq", "minimum starting-tag fair queueing between classes and, within a class, between flows",
-    "Feng, Huang, Chu, A routing system using minimum starting-tag fair queueing; Chu, Hwang (1997)",
-    sizeof(Instance), sizeof(ClassState), sizeof(FlowState), 0,
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
-    &Ops, nullptr, sizeof(Ops), Keeps,
-};
+    "Feng, Huang, Chu, A routing system using minimum starting-tag fair queueing; Chu, Hwang (1997)", MSFRS_FLOW_ORDER,
+    Ops, Params, GaugeTable, Keeps);

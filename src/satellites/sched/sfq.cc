@@ -15,7 +15,7 @@
 /// host has the limit, and an AQM selects the packet to drop.
 ///
 /// Cost: O(1) as in drr; a perturbation is O(divisor + items queued).
-#include "plugin/msfrs_plugin.h"
+#include "plugin/describe.h"
 #include "sched/class_round.h"
 #include "sched/item_list.h"
 
@@ -181,10 +181,7 @@ const msfrs_sched_ops Ops = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
-    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED, MSFRS_FLOW_ORDER,
+MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, ClassState, FlowState, msfrs::ItemLinks>(
     "sfq", "stochastic fairness queueing: flows hashed into buckets that take turns, classes by weight",
-    "McKenney, Stochastic fairness queueing (1991); Linux's sch_sfq",
-    sizeof(Instance), sizeof(ClassState), sizeof(FlowState), sizeof(msfrs::ItemLinks),
-    Params, sizeof(Params) / sizeof(*Params), &msfrs::DeficitGauge, 1, &Ops, nullptr, sizeof(Ops),
-};
+    "McKenney, Stochastic fairness queueing (1991); Linux's sch_sfq", MSFRS_FLOW_ORDER, Ops, Params,
+    msfrs::DeficitGauge);

@@ -6,7 +6,6 @@
 #ifndef MSFRS_SCHED_TAG_HEAP_H
 #define MSFRS_SCHED_TAG_HEAP_H
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
