@@ -15,6 +15,12 @@
 
 namespace msfrs {
 
+/// A configured value and its line.
+struct Written {
+    std::string value; ///< empty: none
+    std::string where; ///< the line it is from; empty: not configured
+};
+
 /// The rest of a line.
 struct Line {
     std::string where; ///< file and line
@@ -58,6 +64,21 @@ struct Line {
         if (path.empty() || path[0] != '/' || path.size() > most || Printable(path) != path)
             refuse(what + Shown(path) + ": wanted is a path from '/' on of at most " + std::to_string(most) +
                    " characters");
+    }
+    /// The rest, which is the path of a file. \param what prefix of the error message
+    Written path(const std::string &what, const size_t most)
+    {
+        Written made{std::string(need()), where};
+        checkPath(what + " ", made.value, most);
+        end();
+        return made;
+    }
+    /// The rest, which is the name of a user.
+    Written user()
+    {
+        Written made{name("user"), where};
+        end();
+        return made;
     }
     /// The rest, which is the name of shared memory.
     std::string segment()

@@ -2,7 +2,6 @@
 #include "daemon/machine.h"
 
 #include "daemon/descriptor.h"
-#include "config/fields.h"
 
 #include <fcntl.h>
 #include <pwd.h>

@@ -4,15 +4,11 @@
 #ifndef MSFRS_DAEMON_MACHINE_H
 #define MSFRS_DAEMON_MACHINE_H
 
+#include "config/keywords.h"
+
 #include <string>
 
 namespace msfrs {
-
-/// A configured user or path, and its line.
-struct Written {
-    std::string value; ///< empty: none
-    std::string where; ///< the line it is from; empty: not configured
-};
 
 /// Checks that the user exists and is not root. \throws RuleError with the line
 void CheckUser(const Written &user);

@@ -77,7 +77,7 @@ Block::Block(const std::vector<Match> &all, std::vector<uint32_t> numbers, const
         std::make_unique<PageTable>(Cut(Ranges(all, rules, &Match::sourcePort), NoPort, sourcePorts), 16);
     destinationPort =
         std::make_unique<PageTable>(Cut(Ranges(all, rules, &Match::destinationPort), NoPort, destinationPorts), 16);
-    const auto cut = Cut(Ranges(all, rules, &Match::protocol), 255, protocols);
+    const auto cut = Cut(Ranges(all, rules, &Match::protocol), 255u, protocols);
     for (size_t i = 0; i < cut.starts.size(); ++i)
         std::fill(protocol.begin() + cut.starts[i], protocol.end(), cut.vectors[i]);
     pairServices(sourcePorts, destinationPorts, protocols);

@@ -22,8 +22,10 @@ size_t Hash(const Row &row)
 uint32_t Next(const uint32_t key) { return key + 1; }
 Address Next(const Address &key) { return key.next(); }
 
+} // namespace
+
 template <class Key>
-Intervals<Key> CutAt(const std::vector<Range<Key>> &ranges, const Key last, VectorSet &vectors)
+Intervals<Key> Cut(const std::vector<Range<Key>> &ranges, const Key last, VectorSet &vectors)
 {
     struct Edge {
         Key at;
@@ -51,8 +53,8 @@ Intervals<Key> CutAt(const std::vector<Range<Key>> &ranges, const Key last, Vect
         start = e->at;
     }
 }
-
-} // namespace
+template Intervals<uint32_t> Cut(const std::vector<Range<uint32_t>> &, uint32_t, VectorSet &);
+template Intervals<Address> Cut(const std::vector<Range<Address>> &, Address, VectorSet &);
 
 template <unsigned Width>
 uint32_t Distinct<Width>::add(const Row &row)
@@ -130,16 +132,6 @@ Vector VectorSet::copy(const size_t v) const
 size_t VectorSet::bytes() const
 {
     return summaries_.capacity() * sizeof(Summary) + lists_.bytes() + distinct_.bytes();
-}
-
-Intervals<uint32_t> Cut(const std::vector<Range<uint32_t>> &ranges, const uint32_t last, VectorSet &vectors)
-{
-    return CutAt(ranges, last, vectors);
-}
-
-Intervals<Address> Cut(const std::vector<Range<Address>> &ranges, const Address last, VectorSet &vectors)
-{
-    return CutAt(ranges, last, vectors);
 }
 
 PageTable::PageTable(const Intervals<uint32_t> &intervals, const unsigned bits)

@@ -101,8 +101,9 @@ struct Intervals {
 /// (the paper counts 2n - 1, those that a range covers).
 /// \param ranges bit i of the vectors says whether ranges[i] covers the interval; at most BlockRules
 /// \param last the greatest possible key
-Intervals<uint32_t> Cut(const std::vector<Range<uint32_t>> &ranges, uint32_t last, VectorSet &);
-Intervals<Address> Cut(const std::vector<Range<Address>> &ranges, Address last, VectorSet &);
+/// \tparam Key uint32_t or Address
+template <class Key>
+Intervals<Key> Cut(const std::vector<Range<Key>> &ranges, Key last, VectorSet &);
 
 /// Maps a key of up to 32 bits to its interval's vector in a fixed number of loads and without a branch: the binary
 /// search over the intervals, unrolled into pages of 256 (a multibit trie). An entry holds the index of a page and a

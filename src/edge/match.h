@@ -25,6 +25,12 @@ struct FlowKey {
     uint32_t sourcePort = NoPort, destinationPort = NoPort; ///< 0..65535 or NoPort
     Family family = Family::V4;
     uint8_t protocol = 0;
+
+    friend bool operator==(const FlowKey &a, const FlowKey &b)
+    {
+        return a.sourcePort == b.sourcePort && a.destinationPort == b.destinationPort && a.source == b.source &&
+            a.destination == b.destination && a.family == b.family && a.protocol == b.protocol;
+    }
 };
 
 /// A rule's condition: every field of the packet lies in the rule's range.

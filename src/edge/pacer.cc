@@ -6,11 +6,7 @@
 
 namespace msfrs::edge {
 
-namespace {
-
 constexpr int64_t PerByte = 8 * 1'000'000'000LL; ///< bits of a byte times nanoseconds of a second
-
-} // namespace
 
 void Pacer::configure(const int64_t rate, const int64_t burst)
 {

@@ -6,11 +6,7 @@
 
 namespace msfrs::edge {
 
-namespace {
-
 constexpr int64_t PerByte = 8 * 1'000'000'000LL; ///< 10^-9 bits per byte
-
-} // namespace
 
 Policer::Policer(const TokenRate &r, const int64_t now)
     : rate_(r.rate), full_(r.depth * PerByte), tokens_(full_), last_(now)

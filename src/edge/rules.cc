@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/rules.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <unordered_map>
 
 namespace msfrs::edge {

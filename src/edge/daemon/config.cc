@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/config.h"
 
+#include "daemon/machine.h"
 #include "edge/daemon/keywords.h"
-
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 namespace msfrs::edge {
 
@@ -50,21 +47,35 @@ Config ReadConfig(const std::string &path, const std::string &pluginDir)
     return ReadConfig(in, path, pluginDir);
 }
 
+std::string CheckReload(const Config &config, const std::string &file, const std::string &pluginDir)
+{
+    for (const auto &path : {file, config.rulesFile}) {
+        if (!path.empty())
+            CheckReadable(path, config.user.value);
+    }
+    try {
+        ReadConfig(file, pluginDir);
+    } catch (const RuleError &error) { // a plugin
+        return "every reload will be refused: " + std::string(error.what()) + ", as user " + config.user.value;
+    }
+    return {};
+}
+
 std::string NeedsRestart(const Config &now, const Config &next)
 {
     const std::string how = ": a restart is needed for that, a reload leaves it as it was";
     if (!(now.queue == next.queue) || now.gso() != next.gso())
         return next.queue.where +
             ": another queue, or other threads, gso, fail-open, conntrack, realtime or buffer" + how;
-    if (now.control != next.control)
-        return "control " + next.control + how;
+    if (now.control.value != next.control.value)
+        return "control " + next.control.value + how;
     if (now.excess.socket != next.excess.socket || now.excess.interval != next.excess.interval)
         return (next.excess.where.empty() ? "without excess" : next.excess.where + ": another socket or interval") +
             how;
     if (now.segment != next.segment)
         return (next.segment.empty() ? "without segment" : next.segmentWhere + ": another segment") + how;
-    if (now.user != next.user)
-        return "user " + next.user + how;
+    if (now.user.value != next.user.value)
+        return "user " + next.user.value + how;
     return {};
 }
 

@@ -8,7 +8,7 @@
 #define MSFRS_EDGE_DAEMON_CONFIG_H
 
 #include "edge/daemon/flow_key.h"
-#include "config/fields.h"
+#include "config/keywords.h"
 #include "edge/rules.h"
 #include "engine/engine.h"
 #include "ledger/directory.h"
@@ -105,11 +105,10 @@ struct Config {
     std::string rulesFile;
     std::shared_ptr<const std::vector<Rule>> rules; ///< null: no conditioner
     std::optional<unsigned> markShift;              ///< position of code points in the firewall mark; nothing: none
-    std::string control;                            ///< path of the control socket; empty: none
-    std::string controlWhere, userWhere;            ///< the lines they are from
+    Written control;                                ///< path of the control socket
     ExcessConfig excess;
     std::string segment, segmentWhere;              ///< name of the ledger's memory; empty: no party of it
-    std::string user = "nobody";
+    Written user{"nobody", {}};
 
     /// Whether TCP segments stay together (GSO).
     bool gso() const;
@@ -125,6 +124,11 @@ constexpr uint32_t MostThreads = 64, MostLimit = 60000, MostClasses = 1024, Most
 Config ReadConfig(std::istream &, const std::string &file, const std::string &pluginDir = {});
 /// The same from a file's path. A rules file given without a directory is beside it.
 Config ReadConfig(const std::string &path, const std::string &pluginDir = {});
+
+/// Reads the file as a reload will; call it as the user. \returns an empty string, or another reason why reloads will
+/// fail, such as a plugin that the user may not read
+/// \throws RuleError the user may not read the file, or its rules
+std::string CheckReload(const Config &, const std::string &file, const std::string &pluginDir);
 
 /// Why a running daemon cannot switch from `now` to `next`; empty if it can.
 std::string NeedsRestart(const Config &now, const Config &next);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/daemon.h"
 
+#include "daemon/machine.h"
 #include "daemon/privileges.h"
-#include "edge/daemon/machine.h"
 #include "engine/migrate.h"
 
 #include <csignal>
@@ -32,10 +32,11 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
         failed_ = true;
         kill(getpid(), SIGTERM); // ends the main thread's loop
     };
-    CheckMachine(*config_);
-    MakeControlDirectory(ControlOf(*config_), config_->user);
-    if (!config_->control.empty())
-        control_ = std::make_unique<Control>(base_.get(), config_->control, Program,
+    CheckUser(config_->user);
+    CheckControl(config_->control);
+    MakeControlDirectory(config_->control, config_->user.value);
+    if (!config_->control.value.empty())
+        control_ = std::make_unique<Control>(base_.get(), config_->control.value, Program,
                                              [this](const std::string_view command) { return answer(command); });
     auto *const common = config_->queue.threads > 1 ? &common_ : nullptr;
     for (uint32_t n = 0; n < config_->queue.threads; ++n)
@@ -58,9 +59,9 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
             log_(std::string("no real-time priority (") + std::strerror(error) +
                  "): packets wait while other programs have the processors");
     }
-    DropPrivileges(config_->user, Keep::NetAdmin); // which the kernel requires for every verdict
+    DropPrivileges(config_->user.value, Keep::NetAdmin); // which the kernel requires for every verdict
     for (const auto &why :
-         {CheckReload(*config_, file_, pluginDir_), WhyControlStays(ControlOf(*config_), config_->user)}) {
+         {CheckReload(*config_, file_, pluginDir_), WhyControlStays(config_->control, config_->user.value)}) {
         if (!why.empty())
             log_(why);
     }

@@ -9,11 +9,7 @@
 
 namespace msfrs::edge {
 
-namespace {
-
 constexpr std::tuple Outside{true, Family::V6, Address{}}; ///< all receivers that are: the last one
-
-} // namespace
 
 Excess::Excess(std::string path):
     path_(std::move(path)), socket_(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0))

@@ -7,8 +7,6 @@
 
 namespace msfrs::edge {
 
-namespace {
-
 constexpr msfrs_time Allowed = 30'000'000;   ///< ns of queue at the provider that are harmless
 constexpr double FewPackets = 2 * 1514 * 8;  ///< bits: on a slow link these look like a queue, too
 constexpr msfrs_time Lately = 200'000'000;   ///< ns; with Many RTT samples in it, q is
@@ -19,8 +17,6 @@ constexpr msfrs_time Follows = 200'000'000;  ///< ns after a round trip until D 
 constexpr double Crowded = 0.7;              ///< D over C
 constexpr double More = 1.05, Less = 0.95, MuchLess = 0.7, Half = 0.5; ///< pace over C, or over D
 constexpr msfrs_time LookEvery = 20'000'000'000, LookFor = 300'000'000; ///< ns
-
-} // namespace
 
 bool FoundRate::adopt(const Schedule &schedule, const msfrs_time now)
 {

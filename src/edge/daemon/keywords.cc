@@ -236,14 +236,6 @@ void ReadMark(Line &line, Config &config, const Surroundings &)
     config.markShift = static_cast<unsigned>(fields.need("shift", ": 0 to 24").number(0, 24));
 }
 
-void ReadControl(Line &line, Config &config, const Surroundings &)
-{
-    config.controlWhere = line.where;
-    config.control = line.need();
-    line.checkPath("control ", config.control, MostSocketPath);
-    line.end();
-}
-
 void ReadExcess(Line &line, Config &config, const Surroundings &)
 {
     const auto fields = line.fields({"socket", "interval"});
@@ -253,19 +245,6 @@ void ReadExcess(Line &line, Config &config, const Surroundings &)
     line.checkPath("socket=", excess.socket, MostSocketPath);
     if (const auto f = fields.find("interval"))
         excess.interval = f->time(10'000'000, 10'000'000'000, "10ms to 10s");
-}
-
-void ReadSegment(Line &line, Config &config, const Surroundings &)
-{
-    config.segmentWhere = line.where;
-    config.segment = line.segment();
-}
-
-void ReadUser(Line &line, Config &config, const Surroundings &)
-{
-    config.userWhere = line.where;
-    config.user = line.name("user");
-    line.end();
 }
 
 const Keyword<Config, Surroundings> Keywords[] = {
@@ -283,10 +262,15 @@ const Keyword<Config, Surroundings> Keywords[] = {
      ReadClassify},
     {"rules", "rules FILE", false, ReadRulesFile},
     {"mark", "mark shift=BITS", false, ReadMark},
-    {"control", "control PATH", false, ReadControl},
+    {"control", "control PATH", false,
+     [](Line &l, Config &c, const Surroundings &) { c.control = l.path("control", MostSocketPath); }},
     {"excess", "excess socket=PATH [interval=TIME]", false, ReadExcess},
-    {"segment", "segment NAME", false, ReadSegment},
-    {"user", "user NAME", false, ReadUser},
+    {"segment", "segment NAME", false,
+     [](Line &l, Config &c, const Surroundings &) {
+         c.segmentWhere = l.where;
+         c.segment = l.segment();
+     }},
+    {"user", "user NAME", false, [](Line &l, Config &c, const Surroundings &) { c.user = l.user(); }},
 };
 
 /// A conditioner has fixed classes: those that were not declared are added with the edge's own weights.

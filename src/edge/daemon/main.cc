@@ -2,11 +2,11 @@
 /// \file
 /// msfrs-edge: schedules the packets that iptables rules send to NFQUEUE.
 #include "daemon/command_line.h"
+#include "daemon/machine.h"
 #include "daemon/notify.h"
 #include "daemon/privileges.h"
 #include "daemon/program.h"
 #include "edge/daemon/daemon.h"
-#include "edge/daemon/machine.h"
 #include "plugin/loader.h"
 
 #include <cstdio>
@@ -59,14 +59,15 @@ int Run(const Options &options)
     }
     if (options.check) {
         const auto config = ReadConfig(options.file, options.plugins);
-        CheckMachine(config);
-        DropPrivileges(config.user); // the other checks run as that user
+        CheckUser(config.user);
+        CheckControl(config.control);
+        DropPrivileges(config.user.value); // the other checks run as that user
         if (const auto why = CheckReload(config, options.file, options.plugins); !why.empty())
             Log(why);
         return 0;
     }
     if (!options.ask.empty()) {
-        const auto path = ReadConfig(options.file, options.plugins).control;
+        const auto path = ReadConfig(options.file, options.plugins).control.value;
         if (path.empty())
             throw UsageError(options.file + " has no control socket: a line `control PATH` is missing");
         const auto answer = Ask(path, Program, options.ask);

@@ -13,7 +13,6 @@
 #include <linux/netfilter/nfnetlink_queue.h>
 #include <optional>
 #include <sys/socket.h>
-#include <tuple>
 
 namespace msfrs::edge {
 
@@ -46,18 +45,19 @@ std::optional<Address> AddressIn(const nlattr *const a)
 {
     if (!a || (mnl_attr_get_payload_len(a) != 4 && mnl_attr_get_payload_len(a) != 16))
         return {};
-    const auto bytes = static_cast<const uint8_t *>(mnl_attr_get_payload(a));
-    Address found;
-    for (unsigned i = 0; i < mnl_attr_get_payload_len(a); ++i) {
-        found.high = found.high << 8 | found.low >> 56;
-        found.low = found.low << 8 | bytes[i];
-    }
-    return found;
+    return AddressOf(static_cast<const uint8_t *>(mnl_attr_get_payload(a)), mnl_attr_get_payload_len(a));
 }
 
 uint32_t PortIn(const nlattr *const a)
 {
     return a && mnl_attr_get_payload_len(a) == 2 ? ntohs(mnl_attr_get_u16(a)) : NoPort;
+}
+
+/// Sets and clears flags of a queue.
+void PutFlags(nlmsghdr *const header, const uint32_t flags, const uint32_t mask)
+{
+    mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(flags));
+    mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(mask));
 }
 
 /// The original tuple of a connection: with NAT, the inside addresses.
@@ -144,15 +144,13 @@ void NfQueue::configure(const Options &options)
     nfq_nlmsg_cfg_put_params(header, NFQNL_COPY_PACKET, static_cast<int>(options.copy));
     nfq_nlmsg_cfg_put_qmaxlen(header, options.length);
     const uint32_t flags = (options.gso ? NFQA_CFG_F_GSO : 0u) | (options.failOpen ? NFQA_CFG_F_FAIL_OPEN : 0u);
-    mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(flags));
-    mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(NFQA_CFG_F_GSO | NFQA_CFG_F_FAIL_OPEN));
+    PutFlags(header, flags, NFQA_CFG_F_GSO | NFQA_CFG_F_FAIL_OPEN);
     if (const int code = command(message))
         Explain(number_, code);
     if (!options.conntrack)
         return;
     header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
-    mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(NFQA_CFG_F_CONNTRACK));
-    mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(NFQA_CFG_F_CONNTRACK));
+    PutFlags(header, NFQA_CFG_F_CONNTRACK, NFQA_CFG_F_CONNTRACK);
     conntrack_ = command(message) == 0; // not every kernel supports it
 }
 
@@ -312,8 +310,7 @@ void NfQueue::passOn()
 {
     alignas(nlmsghdr) char message[256];
     auto *const header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
-    mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(NFQA_CFG_F_FAIL_OPEN));
-    mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(NFQA_CFG_F_FAIL_OPEN));
+    PutFlags(header, NFQA_CFG_F_FAIL_OPEN, NFQA_CFG_F_FAIL_OPEN);
     mnl_socket_sendto(socket_.get(), header, header->nlmsg_len);
     setLength(0);
 }

@@ -4,7 +4,6 @@
 #include "engine/migrate.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 namespace msfrs::edge {
@@ -226,22 +225,12 @@ void PacketPath::service(const msfrs_time now)
     pacer_.setRate(rate_->pace(*schedule_));
     const auto &queued = schedule_->engine().totals().queued;
     while (queued.items && pacer_.ready(now)) {
-        auto *const item = pick(now);
+        auto *const item = schedule_->pick(now, lost_, retry_);
         if (!item)
             break;
         release(*item, now);
     }
     rate_->waits(queued.items > 0, now);
-}
-
-msfrs_item *PacketPath::pick(const msfrs_time now)
-{
-    auto &engine = schedule_->engine();
-    msfrs_time wake = 0;
-    auto *const item = engine.pick(now, MSFRS_PICK_ANY, wake, lost_);
-    if (!item && engine.totals().queued.items) // the AQM has not dropped all of them
-        retry_ = wake;
-    return item;
 }
 
 void PacketPath::release(msfrs_item &item, const msfrs_time now)
@@ -363,14 +352,7 @@ std::vector<ClassCounts> PacketPath::countsFor(const Config &next) const
 
 void PacketPath::flush(const msfrs_time now)
 {
-    auto &engine = schedule_->engine();
-    auto at = now;
-    while (engine.totals().queued.items) {
-        if (auto *const item = pick(at))
-            release(*item, at);
-        else
-            at = retry_.value_or(at); // a scheduler that waits for a time is asked at that time
-    }
+    schedule_->pickAll(now, lost_, [this](msfrs_item &item, const msfrs_time at) { release(item, at); });
 }
 
 std::vector<ClassCounts> PacketPath::counts() const

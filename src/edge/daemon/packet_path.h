@@ -124,7 +124,6 @@ private:
     void loseTurn(Held &, bool newest);
     bool markable(const Held &) const;
     void congested(Held &);
-    msfrs_item *pick(msfrs_time now);
     void release(msfrs_item &, msfrs_time now);
     int64_t onLink(const Held &h) const { return onLink(schedule_->config().link, h.traits.length, h.headers); }
     void settle(msfrs_time now);

@@ -22,12 +22,13 @@ constexpr VolumeName Totals[] = {
     {"passed", &ClassCounts::passed, "let go"},
 };
 
+template <class Counts>
 struct CountName {
     const char *name;
-    uint64_t QueueCounts::*count;
+    uint64_t Counts::*count;
     const char *help;
 };
-constexpr CountName QueueTotals[] = {
+constexpr CountName<QueueCounts> QueueTotals[] = {
     {"overruns", &QueueCounts::overruns, "Times the kernel could not hand packets over: the socket was full."},
     {"unscheduled", &QueueCounts::unscheduled,
      "Packets that passed unscheduled because the kernel could not hand them over (fail-open)."},
@@ -38,12 +39,7 @@ constexpr CountName QueueTotals[] = {
      "Packets dropped by the kernel, the socket being full; with fail-open they pass, unscheduled."},
 };
 
-struct ExcessName {
-    const char *name;
-    uint64_t Excess::Counts::*count;
-    const char *help;
-};
-constexpr ExcessName ExcessTotals[] = {
+constexpr CountName<Excess::Counts> ExcessTotals[] = {
     {"bytes", &Excess::Counts::bytes, "Bytes of inside receivers that Squid was told of."},
     {"outside_bytes", &Excess::Counts::outsideBytes, "Bytes of others that Squid was told of."},
     {"datagrams", &Excess::Counts::datagrams, "Reports to Squid."},

@@ -57,12 +57,6 @@ FlowKey Turned(const FlowKey &k)
     return turned;
 }
 
-bool Same(const FlowKey &a, const FlowKey &b)
-{
-    return a.sourcePort == b.sourcePort && a.destinationPort == b.destinationPort && a.source == b.source &&
-        a.destination == b.destination && a.family == b.family;
-}
-
 size_t FirstPlace(const FlowKey &k)
 {
     const auto ports = uint64_t{k.sourcePort} << 32 | k.destinationPort;
@@ -133,7 +127,7 @@ RoundTrips::Flow *RoundTrips::find(const FlowKey &upward)
 {
     const auto first = flows_.begin() + static_cast<std::ptrdiff_t>(FirstPlace(upward));
     const auto end = first + Ways;
-    const auto found = std::find_if(first, end, [&](const Flow &f) { return f.used && Same(f.key, upward); });
+    const auto found = std::find_if(first, end, [&](const Flow &f) { return f.used && f.key == upward; });
     return found == end ? nullptr : &*found;
 }
 

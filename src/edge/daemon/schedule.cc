@@ -99,6 +99,27 @@ uint64_t Schedule::userOf(const NamedFlow &f)
     return user;
 }
 
+msfrs_item *Schedule::pick(const msfrs_time now, const Engine::Lost &lost, std::optional<msfrs_time> &retry)
+{
+    msfrs_time wake = 0;
+    auto *const item = engine_->pick(now, MSFRS_PICK_ANY, wake, lost);
+    const bool left = !item && engine_->totals().queued.items > 0; // the AQM has not dropped all of them
+    retry = left ? std::optional(wake) : std::nullopt;
+    return item;
+}
+
+void Schedule::pickAll(msfrs_time now, const Engine::Lost &lost,
+                       const std::function<void(msfrs_item &, msfrs_time)> &taken)
+{
+    std::optional<msfrs_time> retry;
+    while (engine_->totals().queued.items > 0) {
+        if (auto *const item = pick(now, lost, retry))
+            taken(*item, now);
+        else
+            now = retry.value_or(now);
+    }
+}
+
 void Schedule::forget(const msfrs_time now)
 {
     constexpr msfrs_time Second = 1'000'000'000;

@@ -50,6 +50,12 @@ public:
     /// The flow's user, as a key of the ledger; 0: the flow is of an address or a connection.
     static uint64_t userOf(const NamedFlow &);
 
+    /// Takes the next packet into service. \param lost sees those that the AQM drops
+    /// \returns null: none, or none before the time in `retry`, which is empty otherwise
+    msfrs_item *pick(msfrs_time now, const Engine::Lost &lost, std::optional<msfrs_time> &retry);
+    /// Takes all of them, one after the other, each at the time at which the scheduler lets it go.
+    void pickAll(msfrs_time now, const Engine::Lost &lost, const std::function<void(msfrs_item &, msfrs_time)> &taken);
+
     /// Frees flows that have been idle for long.
     void forget(msfrs_time now);
     static constexpr size_t MostFlows = 65536;

@@ -5,6 +5,7 @@
 #include "daemon/event.h"
 #include "daemon/privileges.h"
 #include "daemon/program.h"
+#include "daemon/realtime.h"
 #include "satellites/delayline/delay_queue.h"
 #include "satellites/delayline/delay_table.h"
 #include "satellites/delayline/tun_device.h"
@@ -16,8 +17,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <functional>
 #include <getopt.h>
 #include <memory>
 #include <unistd.h>
@@ -193,9 +192,10 @@ int Run(const Options &options)
     std::vector<Descriptor> tuns;
     for (const auto &spec : options.tuns)
         tuns.push_back(OpenTun(spec));
-    const auto refused = PreferThisProcess();
-    if (!refused.empty())
-        std::fprintf(stderr, "no real-time priority, packets may be late on a busy machine: %s\n", refused.c_str());
+    const Realtime realtime;
+    if (const int error = realtime.error())
+        std::fprintf(stderr, "no real-time priority, packets may be late on a busy machine: %s\n",
+                     std::strerror(error));
     DropPrivileges(options.user);
 
     const auto base = NewEventBase();

@@ -70,13 +70,4 @@ Descriptor OpenTun(const std::string &spec)
     return Attach(spec.substr(0, at));
 }
 
-std::string PreferThisProcess()
-{
-    sched_param priority{};
-    priority.sched_priority = 1;
-    if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &priority) == 0)
-        return {};
-    return std::strerror(errno);
-}
-
 } // namespace msfrs::delayline

@@ -15,10 +15,6 @@ namespace msfrs::delayline {
 /// \throws SystemError with the name, the operation and the reason
 Descriptor OpenTun(const std::string &spec);
 
-/// Asks the kernel to prefer this process over ordinary ones, so that packets are not late on a busy machine.
-/// \returns the reason of a refusal; empty if granted
-std::string PreferThisProcess();
-
 } // namespace msfrs::delayline
 
 #endif

@@ -82,7 +82,7 @@ void Box::service(const msfrs_time now)
         processorIdle_ = false;
         if (!cpu_.ready(now))
             return;
-        auto *const item = pick(now);
+        auto *const item = schedule_->pick(now, lost_, retry_);
         if (!item && !retry_)
             continue;
         if (!item)
@@ -92,16 +92,6 @@ void Box::service(const msfrs_time now)
         process(*item, now);
         processed_.push_back(item);
     }
-}
-
-msfrs_item *Box::pick(const msfrs_time now)
-{
-    auto &engine = schedule_->engine();
-    msfrs_time wake = 0;
-    auto *const item = engine.pick(now, MSFRS_PICK_ANY, wake, lost_);
-    if (!item && engine.totals().queued.items) // the AQM has not dropped everything
-        retry_ = wake;
-    return item;
 }
 
 void Box::process(msfrs_item &item, const msfrs_time now)
@@ -138,13 +128,7 @@ void Box::flush(const msfrs_time now)
     for (auto *const item : processed_)
         release(*item, now);
     processed_.clear();
-    auto at = now;
-    while (schedule_->engine().totals().queued.items) {
-        if (auto *const item = pick(at))
-            release(*item, at);
-        else
-            at = retry_.value_or(at); // a scheduler that waits for a time is called with that time
-    }
+    schedule_->pickAll(now, lost_, [this](msfrs_item &item, const msfrs_time at) { release(item, at); });
 }
 
 std::string Box::report() const

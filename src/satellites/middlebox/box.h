@@ -62,7 +62,6 @@ private:
     };
 
     std::optional<size_t> functionOf(const Packet &) const;
-    msfrs_item *pick(msfrs_time now);
     void process(msfrs_item &, msfrs_time now);
     void release(msfrs_item &, msfrs_time now);
     void lose(Packet &);

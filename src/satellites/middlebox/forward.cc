@@ -4,8 +4,6 @@
 /// kernel has done. Checks version, lengths and header checksum, and decrements the TTL (RFC 1141) or hop limit.
 #include "satellites/middlebox/function.h"
 
-#include <algorithm>
-
 namespace msfrs::middlebox {
 
 namespace {

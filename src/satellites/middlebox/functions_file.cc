@@ -3,15 +3,9 @@
 
 #include "config/keywords.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
 namespace msfrs::middlebox {
 
 namespace {
-
 
 constexpr const char *CpuUsage = "cpu share=PERCENT";
 constexpr const char *FunctionUsage = "function NAME class=CLASS alpha=US beta=US [passes=N] [flows=N] [cache=SIZE]";
@@ -116,7 +110,7 @@ void CheckConfig(const edge::Config &config, const std::string &file)
     refuse(config.rules != nullptr, "rules: msfrs-middlebox polices and marks nothing");
     refuse(config.markShift.has_value(), "mark: msfrs-middlebox polices and marks nothing");
     refuse(!config.excess.socket.empty(), "excess: msfrs-middlebox tells nobody");
-    refuse(!config.control.empty(), "control: msfrs-middlebox has no control socket; it tells its figures at its end");
+    refuse(!config.control.value.empty(), "control: msfrs-middlebox has no control socket; it tells its figures at its end");
     // This process queues whole packets of up to 64 KB.
     constexpr uint32_t Most = 10'000;
     if (config.limit > Most)

@@ -4,9 +4,9 @@
 /// packets. For research: it has one thread, no control socket and no reload, and is not installed.
 #include "daemon/descriptor.h"
 #include "daemon/event.h"
+#include "daemon/machine.h"
 #include "daemon/privileges.h"
 #include "daemon/program.h"
-#include "edge/daemon/machine.h"
 #include "edge/daemon/worker.h"
 #include "satellites/middlebox/box.h"
 #include "satellites/middlebox/calibrate.h"
@@ -134,7 +134,8 @@ int Run(const Options &options)
     }
     const auto config = std::make_shared<const edge::Config>(edge::ReadConfig(options.edge, options.plugins));
     CheckConfig(*config, options.edge);
-    edge::CheckMachine(*config);
+    CheckUser(config->user);
+    CheckControl(config->control);
     const auto functions = ReadFunctions(options.functions, *config);
     const auto signals = EndSignals();
     auto queueOptions = edge::Worker::queueOptions(*config, 0);
@@ -142,7 +143,7 @@ int Run(const Options &options)
     edge::NfQueue queue(queueOptions);
     Box box(std::make_unique<edge::Schedule>(config, host, 2), functions, host.random, ThreadTime, queue,
             MonotonicNow());
-    DropPrivileges(config->user, Keep::NetAdmin); // the kernel requires it for every verdict
+    DropPrivileges(config->user.value, Keep::NetAdmin); // the kernel requires it for every verdict
     std::puts("ready");
     std::fflush(stdout);
     Serve(queue, box, signals.get());

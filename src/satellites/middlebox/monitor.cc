@@ -27,12 +27,6 @@ size_t Monitor::Hash::operator()(const FlowKey &k) const
     return Mix(ports ^ h, kind ^ seed);
 }
 
-bool Monitor::Same::operator()(const FlowKey &a, const FlowKey &b) const
-{
-    return a.source == b.source && a.destination == b.destination && a.sourcePort == b.sourcePort &&
-        a.destinationPort == b.destinationPort && a.family == b.family && a.protocol == b.protocol;
-}
-
 Monitor::Monitor(const FunctionOptions &options): most_(options.flows), flows_(0, Hash{options.random()})
 {
     if (most_ < FunctionOptions::MinFlows || most_ > FunctionOptions::MaxFlows)

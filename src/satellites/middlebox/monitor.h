@@ -47,12 +47,9 @@ private:
         uint64_t seed;
         size_t operator()(const FlowKey &) const;
     };
-    struct Same {
-        bool operator()(const FlowKey &, const FlowKey &) const;
-    };
 
     size_t most_;
-    std::unordered_map<FlowKey, Entry, Hash, Same> flows_;
+    std::unordered_map<FlowKey, Entry, Hash> flows_;
     Heap<Entry, Traits> least_;
     uint64_t packets_ = 0, bytes_ = 0, taken_ = 0, replaced_ = 0;
 };

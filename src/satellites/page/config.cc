@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/page/config.h"
 
-#include "config/keywords.h"
 #include "satellites/page/http.h"
 
 #include <algorithm>
@@ -48,14 +47,7 @@ Endpoint ReadEndpoint(Line &line, const char *const keyword)
     return made;
 }
 
-std::string ReadPath(Line &line, const char *const keyword)
-{
-    constexpr size_t Most = 1000;
-    const std::string path(line.need());
-    line.checkPath(std::string(keyword) + " ", path, Most);
-    line.end();
-    return path;
-}
+std::string ReadPath(Line &line, const char *const keyword) { return line.path(keyword, 1000).value; }
 
 void ReadNames(Line &line, Config &config, const bool leases)
 {
@@ -103,12 +95,7 @@ const Keyword<Config> Keywords[] = {
     {"history", "history FILE", false, [](Line &l, Config &c) { c.history = ReadPath(l, "history"); }},
     {"chart", "chart FILE", false, [](Line &l, Config &c) { c.chart = ReadPath(l, "chart"); }},
     {"web", "web DIRECTORY", false, [](Line &l, Config &c) { c.web = ReadPath(l, "web"); }},
-    {"user", "user NAME", false,
-     [](Line &l, Config &c) {
-         c.user = l.name("user");
-         c.userWhere = l.where;
-         l.end();
-     }},
+    {"user", "user NAME", false, [](Line &l, Config &c) { c.user = l.user(); }},
 };
 
 } // namespace

@@ -4,6 +4,8 @@
 #ifndef MSFRS_PAGE_CONFIG_H
 #define MSFRS_PAGE_CONFIG_H
 
+#include "config/keywords.h"
+
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
@@ -40,8 +42,7 @@ struct Config {
     std::string web;                ///< directory of the page's files
     std::string chart = "/usr/share/javascript/chart.js/chart.min.js"; ///< of Debian's libjs-chart.js
     int64_t pace = 1;               ///< s between two polls
-    std::string user = "nobody";    ///< user to run as when started as root
-    std::string userWhere;          ///< its line in the file
+    Written user{"nobody", {}};     ///< to run as when started as root
 };
 
 /// Interval of requests for all users, s: the most expensive of Squid's reports.

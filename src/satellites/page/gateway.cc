@@ -15,13 +15,17 @@ void Take(double &into, const double value, const Join join)
     into = join == Join::Sum ? into + value : std::max(into, value);
 }
 
-struct GatewayMetric {
-    double GatewayState::*member;
+/// Where a metric goes, how the values of several workers join, and the factor from the metric's unit.
+template <class Member>
+struct Metric {
+    Member member;
     Join join;
     double scale = 1;
 };
+template <class Member>
+using Metrics = std::map<std::string_view, Metric<Member>>;
 
-const std::map<std::string_view, GatewayMetric> GatewayMetrics = {
+const Metrics<double GatewayState::*> GatewayMetrics = {
     {"msfrs_link_capacity_bytes_per_second", {&GatewayState::capacity, Join::Most, 8}},
     {"msfrs_link_utilisation_ratio", {&GatewayState::utilisation, Join::Most}},
     {"msfrs_window_target_ratio", {&GatewayState::target, Join::Most}},
@@ -32,12 +36,7 @@ const std::map<std::string_view, GatewayMetric> GatewayMetrics = {
     {"msfrs_excess_no_class_bytes_total", {&GatewayState::noClassBytes, Join::Sum}},
 };
 
-struct OptionalMetric {
-    std::optional<double> GatewayState::*member;
-    Join join;
-};
-
-const std::map<std::string_view, OptionalMetric> OptionalMetrics = {
+const Metrics<std::optional<double> GatewayState::*> OptionalMetrics = {
     {"msfrs_link_own_ratio", {&GatewayState::own, Join::Sum}},
     {"msfrs_link_queue_seconds", {&GatewayState::queue, Join::Most}},
     {"msfrs_link_base_round_trip_seconds", {&GatewayState::base, Join::Most}},
@@ -49,12 +48,7 @@ const std::map<std::string_view, bool GatewayState::*> Switches = {
     {"msfrs_link_metered", &GatewayState::metered},
 };
 
-struct ClassMetric {
-    double ClassState::*member;
-    Join join;
-};
-
-const std::map<std::string_view, ClassMetric> ClassMetrics = {
+const Metrics<double ClassState::*> ClassMetrics = {
     {"msfrs_class_weight", {&ClassState::weight, Join::Most}},
     {"msfrs_class_users", {&ClassState::users, Join::Sum}},
     {"msfrs_class_queued_requests", {&ClassState::queued, Join::Sum}},

@@ -41,7 +41,7 @@ int Run(const int argc, char **const argv)
         std::fprintf(stderr, "msfrs-page: %s\n", Printable(text).c_str());
     };
     const auto config = ReadConfig(argv[argc - 1]);
-    CheckUser({config.user, config.userWhere});
+    CheckUser(config.user);
     if (check) {
         if (!config.tokenFile.empty())
             ReadToken(config.tokenFile);

@@ -7,7 +7,6 @@
 
 #include "satellites/page/scanner.h"
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <vector>

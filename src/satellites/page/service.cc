@@ -85,7 +85,7 @@ Service::Service(const Config &config, Log log):
                              [this](const std::string_view got, const std::string &peer) {
                                  return usersSite_.answer(got, peer, prepared_);
                              });
-    DropPrivileges(config_.user);
+    DropPrivileges(config_.user.value);
     prepared_.user = [this](const std::string &name) {
         return figures_.userJson(name, prepared_.trouble, figures_.age(MonotonicSeconds()));
     };

@@ -8,7 +8,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 
 namespace msfrs::page {
 

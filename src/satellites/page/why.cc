@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/page/why.h"
 
+#include "satellites/page/ascii.h"
 #include "satellites/page/words.h"
 
 #include <algorithm>
@@ -116,9 +117,7 @@ private:
 
 void Writer::find(const Who who)
 {
-    auto lower = name_;
-    for (auto &c : lower)
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    const auto lower = Lower(name_);
     const auto collect = [&](const char *const about, const auto &fits) {
         for (const auto &row : now_.report.held) {
             if (fits(row))

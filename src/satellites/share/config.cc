@@ -5,7 +5,6 @@
 #include "config/keywords.h"
 
 #include <fcntl.h>
-#include <fstream>
 #include <sys/stat.h>
 
 namespace msfrs::share {
@@ -93,30 +92,15 @@ void ReadStore(Line &line, Config &config)
         store.database = static_cast<unsigned>(f->number(0, 15));
 }
 
-void ReadSegment(Line &line, Config &config) { config.segment = line.segment(); }
-
-void ReadControl(Line &line, Config &config)
-{
-    config.control = {std::string(line.need()), line.where};
-    line.checkPath("control ", config.control.value, MostSocketPath);
-    line.end();
-}
-
-void ReadUser(Line &line, Config &config)
-{
-    config.user = {line.name("user"), line.where};
-    line.end();
-}
-
 const Keyword<Config> Keywords[] = {
     {"link", "link NAME", false, ReadLink},
     {"gateway", "gateway NAME share=PERCENT [interval=TIME]", false, ReadGateway},
     {"other", "other NAME", true, ReadOther},
     {"store", "store host=HOST [port=N] [tls=on] [name=HOST] [ca=FILE] [certificate=FILE key=FILE] "
               "[user=NAME] [password-file=FILE] [database=N]", false, ReadStore},
-    {"segment", "segment NAME", false, ReadSegment},
-    {"control", "control PATH", false, ReadControl},
-    {"user", "user NAME", false, ReadUser},
+    {"segment", "segment NAME", false, [](Line &l, Config &c) { c.segment = l.segment(); }},
+    {"control", "control PATH", false, [](Line &l, Config &c) { c.control = l.path("control", MostSocketPath); }},
+    {"user", "user NAME", false, [](Line &l, Config &c) { c.user = l.user(); }},
 };
 
 } // namespace

@@ -5,7 +5,6 @@
 #define MSFRS_SHARE_FAIR_SHARES_H
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 namespace msfrs::share {

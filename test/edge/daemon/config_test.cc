@@ -40,7 +40,7 @@ TEST(EdgeConfig, Defaults)
     ASSERT_EQ(c.classes.size(), 1u);
     EXPECT_EQ(c.defaultClass, 0u);
     EXPECT_FALSE(c.markShift);
-    EXPECT_EQ(c.user, "nobody");
+    EXPECT_EQ(c.user.value, "nobody");
     EXPECT_FALSE(c.gso());
 }
 

@@ -44,7 +44,7 @@ TEST(PageConfig, Lines)
     EXPECT_EQ(config.users->text(), "10.0.0.1:80") << "without a token";
     EXPECT_EQ(config.names[0].path + config.names[1].path, "/etc/hosts/var/l");
     EXPECT_TRUE(config.names[1].leases && !config.names[0].leases);
-    EXPECT_EQ(config.user, "page");
+    EXPECT_EQ(config.user.value, "page");
 }
 
 TEST(PageConfig, TheOneThatIsInstalled)

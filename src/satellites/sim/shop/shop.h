@@ -22,7 +22,6 @@
 #include <functional>
 #include <memory>
 #include <random>
-#include <string>
 #include <vector>
 
 namespace msfrs::sim {
