@@ -176,7 +176,7 @@ class Process:
         self.send_signal(signal.SIGKILL)
 
 
-class ContainerFabric:
+class ContainerFabric(contextlib.AbstractContextManager):
     """The containers of the project as hosts. One scenario at a time: it begins and ends by resetting them."""
 
     places = ('domestic', 'overseas')   #: see NetnsFabric
@@ -194,9 +194,6 @@ class ContainerFabric:
     @property
     def given(self):
         return (*self.groups, 'gw', 'isp', self.names, *self.places)
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.close()

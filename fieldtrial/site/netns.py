@@ -104,7 +104,7 @@ def _setns(fd, what):
         raise TrialError(f'cannot join {what}: {os.strerror(code)}')
 
 
-class NetnsFabric:
+class NetnsFabric(contextlib.AbstractContextManager):
     """Makes hosts and wires, and removes them all on `close`. Usable with `with`."""
 
     groups = ('users',)  #: roles of the hosts that users may be on
@@ -120,9 +120,6 @@ class NetnsFabric:
         self._label = label or ''
         self._hosts = []
         self._lock = threading.Lock()
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.close()

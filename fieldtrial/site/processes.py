@@ -16,7 +16,7 @@ PAGE = os.sysconf('SC_PAGE_SIZE')
 TCP_LISTEN = '0A'   # linux/tcp_states.h
 
 
-class Daemon:
+class Daemon(contextlib.AbstractContextManager):
     """One long-lived process on a host; its output goes to `log`.
 
     command: its name in messages. stop_signal: the signal for a clean exit. Usable with `with`: leaving the block stops
@@ -32,9 +32,6 @@ class Daemon:
         self.pid = self._process.pid
         self.stdout = self._process.stdout
         self._waited = {}   # s, by pid
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.stop()

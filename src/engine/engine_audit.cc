@@ -31,11 +31,13 @@ std::string Engine::auditLaws() const
 
     Tally queued;
     int64_t backlogCost = 0;
-    struct Sums {
-        uint32_t users = 0, backlog = 0, fresh = 0, inService = 0;
-        int64_t cost = 0;
+    const auto add = [](msfrs_class &to, const auto &of) { // a flow or a class
+        to.backlog += of.backlog;
+        to.fresh += of.fresh;
+        to.in_service += of.in_service;
+        to.backlog_cost += of.backlog_cost;
     };
-    std::vector<Sums> sums(records_.size()); // by index; children come after parents: reverse order
+    std::vector<msfrs_class> sums(records_.size()); // by index; children come after parents: reverse order
     for (auto it = classList_.rbegin(); it != classList_.rend(); ++it) {
         const auto c = *it;
         auto &own = sums[c->index];
@@ -55,23 +57,17 @@ std::string Engine::auditLaws() const
             if (length != f.backlog || flowFresh != f.fresh || flowCost != f.backlog_cost)
                 return "flow " + f.name() + ": its counters are not the sums over its queue";
             own.users += f.backlog + f.in_service > 0;
-            own.backlog += f.backlog;
-            own.fresh += f.fresh;
-            own.inService += f.in_service;
-            own.cost += f.backlog_cost;
+            add(own, f);
         }
         if (own.users != c->users || own.backlog != c->backlog || own.fresh != c->fresh ||
-                own.inService != c->in_service || own.cost != c->backlog_cost)
+                own.in_service != c->in_service || own.backlog_cost != c->backlog_cost)
             return std::string("class ") + c->name + ": its counters are not the sums over what it holds";
         if (c->parent) {
             auto &above = sums[c->parent->index];
             above.users += own.users;
-            above.backlog += own.backlog;
-            above.fresh += own.fresh;
-            above.inService += own.inService;
-            above.cost += own.cost;
+            add(above, own);
         } else {
-            backlogCost += own.cost;
+            backlogCost += own.backlog_cost;
         }
     }
     if (differ(queued, totals_.queued) || (draws_ && queued.items != drawable_.size()) || backlogCost != backlogCost_)

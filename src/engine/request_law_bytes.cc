@@ -11,9 +11,7 @@
 
 namespace msfrs {
 
-namespace {
 constexpr double Thousandths = 1000; ///< of C: unit in which bookings are reported to other parties
-} // namespace
 
 class RequestScheduler::Impl::BytesLaw final : public Law {
 public:

@@ -6,7 +6,6 @@
 #include "engine/request_state.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace msfrs {
 

@@ -3,6 +3,8 @@
 /// Moves a request to another class, and checks what must hold of all requests in any state.
 #include "engine/request_state.h"
 
+#include <algorithm>
+
 namespace msfrs {
 
 void RequestScheduler::reclass(Request &r, const uint32_t cls, const msfrs_time now)
@@ -36,14 +38,12 @@ std::string RequestScheduler::auditLaws() const
     if (self.engine->totals().queued.items != self.waiting.size() + self.paused.size() + self.early.size())
         return "what the engine has queued is not what the requests say";
     for (const auto &slot : self.slots) {
-        uint32_t early = 0, paused = 0, resting = 0;
-        for (const auto *const r : self.early)
-            early += r->stats == slot.stats;
-        for (const auto *const r : self.paused)
-            paused += r->stats == slot.stats;
-        for (const auto *const r : self.resting)
-            resting += r->stats == slot.stats;
-        if (early != slot.stats->early || paused != slot.stats->paused || resting != slot.stats->resting)
+        const auto &stats = slot.stats;
+        const auto among = [&](const std::list<Request *> &list) {
+            return std::count_if(list.begin(), list.end(), [&](const Request *const r) { return r->stats == stats; });
+        };
+        if (among(self.early) != stats->early || among(self.paused) != stats->paused ||
+                among(self.resting) != stats->resting)
             return "class " + slot.stats->name + ": what queues early, is paused or rests is not what was counted";
     }
     for (const auto list : {&self.waiting, &self.paused, &self.served, &self.early}) {

@@ -25,6 +25,7 @@ std::vector<ClassReport> RequestScheduler::classes(const msfrs_time now) const
     for (const auto &slot : self.slots) {
         const auto &s = *slot.stats;
         ClassReport r;
+        static_cast<ClassCounts &>(r) = s;
         r.name = slot.cls->name;
         r.weight = self.config.classes[all.size()].weight; // the parties' shares may have changed that of slot.cls
         r.users = slot.cls->users;
@@ -32,18 +33,9 @@ std::vector<ClassReport> RequestScheduler::classes(const msfrs_time now) const
         r.paused = s.paused;
         r.inFlight = slot.cls->in_service + s.early;
         r.resting = s.resting;
-        r.exchanges = s.exchanges;
         r.asked = static_cast<uint32_t>(std::count_if(self.served.begin(), self.served.end(), [&](const Request *q) {
             return q->stats == slot.stats && q->owner->asked();
         }));
-        r.requests = s.requests;
-        r.bytes = s.bytes;
-        r.excess = s.excess;
-        r.quanta = s.quanta;
-        r.refusedPerUser = s.perUser;
-        r.refusedTotal = s.total;
-        r.refusedAdmission = s.admission;
-        r.expired = s.expired;
         r.service = *slot.cls->service;
         const auto &times = held.at(slot.stats.get());
         r.heldP50 = times.quantile(0.50, now);
@@ -53,7 +45,6 @@ std::vector<ClassReport> RequestScheduler::classes(const msfrs_time now) const
         r.bytesLately = times.lately(now).bytes;
         r.heldCount = times.count();
         r.heldSum = times.sum();
-        r.unfinished = s.unfinished;
         all.push_back(std::move(r));
     }
     return all;

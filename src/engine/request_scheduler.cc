@@ -10,16 +10,12 @@
 
 namespace msfrs {
 
-namespace {
-
 constexpr size_t HistoryLength = 120;
 /// ns: how long a standing queue and a utilisation below the target must coincide before the configured rate is
 /// doubted. Single intervals fall below the target by chance.
 constexpr msfrs_time DoubtAfter = 30'000'000'000;
 constexpr msfrs_time ForgetEvery = 10'000'000'000;
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
-
-} // namespace
 
 PluginPtr RequestScheduler::Impl::load(const PluginChoice &choice, const msfrs_kind kind, const std::string &dir,
                                        const Loaded &running) const
@@ -118,7 +114,7 @@ void RequestScheduler::Impl::refuse(Request &r, const msfrs_time now, const msfr
 /// The admission control has dropped a waiting request; the engine no longer has it.
 void RequestScheduler::Impl::lose(Request &r, const msfrs_time now)
 {
-    ++r.stats->admission;
+    ++r.stats->refusedAdmission;
     if (&r != arriving)
         return refuse(r, now, MSFRS_DROPPED);
     r.item = nullptr;
@@ -241,12 +237,12 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
     ++slot.stats->requests;
     why = Refusal::None;
     if (flow.fresh + self.users.waiting(*self.ledger, flow) >= self.config.maxPerUser) {
-        ++slot.stats->perUser;
+        ++slot.stats->refusedPerUser;
         why = Refusal::PerUser;
         return nullptr;
     }
     if (self.waiting.size() + self.others->queued >= self.config.maxQueued) {
-        ++slot.stats->total;
+        ++slot.stats->refusedTotal;
         why = Refusal::Total;
         return nullptr;
     }
@@ -263,7 +259,7 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
     const auto estimate = self.estimate(true, request->remaining);
     if (self.engine->offer(flow, estimate.data(), request.get(), now, request->item, mayDrop, 0,
                            request->remaining) == Engine::Offer::Dropped) {
-        ++slot.stats->admission;
+        ++slot.stats->refusedAdmission;
         if (victim)
             self.lose(*victim, now);
         why = Refusal::Admission;

@@ -123,17 +123,24 @@ struct RequestHost {
     std::shared_ptr<Ledger> ledger = {}; ///< shared by all schedulers of the link; null: not shared
 };
 
-/// Figures of one class for reports. Times in seconds; counters since the start or the class's first configuration.
-struct ClassReport {
+/// Counters of one class since the start or its first configuration.
+struct ClassCounts {
+    uint64_t requests = 0, bytes = 0, quanta = 0;
+    uint64_t exchanges = 0;           ///< beyond the first of each request; not in `requests`
+    uint64_t excess = 0;              ///< bytes that no request caused; not in `bytes`
+    uint64_t refusedPerUser = 0, refusedTotal = 0, refusedAdmission = 0, expired = 0; ///< requests
+    /// byte s: for each byte delivered, the time since its exchange began. By Little's law its growth per second is the
+    /// mean number of bytes requested and not delivered; no response size needs to be known.
+    double unfinished = 0;
+};
+
+/// Figures of one class for reports. Times in seconds.
+struct ClassReport : ClassCounts {
     std::string name;
     double weight = 0;
     uint32_t users = 0, queued = 0, paused = 0, inFlight = 0;
     uint32_t asked = 0;               ///< part of inFlight: the server has not begun to answer
     uint32_t resting = 0;             ///< open and idle, without a slot: the server is silent
-    uint64_t exchanges = 0;           ///< beyond the first of each request; not in `requests`
-    uint64_t requests = 0, bytes = 0, quanta = 0, refusedPerUser = 0, refusedTotal = 0, refusedAdmission = 0,
-             expired = 0;
-    uint64_t excess = 0;              ///< bytes that no request caused; not in `bytes`
     double service = 0;               ///< SC_i, bytes per weight and user
     /// Time held over the last five to ten minutes: of an exchange, the wait before its first turn and all pauses
     /// between quanta, so far if it is in progress. Each megabyte of a larger exchange is a sample of its own.
@@ -141,9 +148,6 @@ struct ClassReport {
     double heldLately = 0, bytesLately = 0; ///< their sum, and the bytes delivered meanwhile
     uint64_t heldCount = 0;           ///< exchanges and megabytes in all, including those in progress
     double heldSum = 0;               ///< total time held
-    /// byte s: for each byte delivered, the time since its exchange began. By Little's law its growth per second is the
-    /// mean number of bytes requested and not delivered; no response size needs to be known.
-    double unfinished = 0;
 };
 
 struct UserReport {

@@ -35,13 +35,10 @@ constexpr int64_t HeldPiece = 1'000'000;
 
 inline double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
 
-struct ClassStats {
+struct ClassStats : ClassCounts {
     explicit ClassStats(std::string n): name(std::move(n)) {}
 
     std::string name;
-    uint64_t requests = 0, exchanges = 0, bytes = 0, excess = 0, quanta = 0, perUser = 0, total = 0, admission = 0,
-             expired = 0;
-    double unfinished = 0; ///< byte s: see ClassReport
     uint32_t early = 0, paused = 0, resting = 0;
     WaitHistogram held; ///< of finished exchanges, and of each HeldPiece of others
 };

@@ -11,7 +11,6 @@
 
 namespace msfrs {
 
-namespace {
 constexpr int64_t Segment = 1460;
 constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: keeps one segment in flight all the time
 /// Number of windows that a response counts as. With one, all responses of a few users are in service, and windows
@@ -22,7 +21,6 @@ constexpr double Booked = 1.5;
 constexpr double LagGain = 0.3;
 /// Multiple of C that is booked where windows divide the link: as with turns, the last release exceeds C a little.
 constexpr double Divided = 1.1;
-} // namespace
 
 int RequestScheduler::Impl::mostBuffer() const
 {

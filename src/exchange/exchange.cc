@@ -6,8 +6,6 @@
 
 namespace msfrs {
 
-namespace {
-
 constexpr msfrs_time Ms = 1'000'000;
 
 /// How long a server may be silent. Measured over HTTP/2 in TLS with round trips of 12 to 296 ms: 50 and 200 ms after
@@ -31,8 +29,6 @@ constexpr int64_t Allowance = 1500;
 /// WINDOW_UPDATEs; Go's send 70 bytes for each 4 KB. With half of it those would need turns, so uploads would wait
 /// for the downlink.
 constexpr int64_t Acknowledged = 32;
-
-} // namespace
 
 void Exchange::begin(const msfrs_time now)
 {

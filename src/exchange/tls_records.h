@@ -13,7 +13,6 @@
 #define MSFRS_EXCHANGE_TLS_RECORDS_H
 
 #include <cstddef>
-#include <cstdint>
 
 namespace msfrs {
 

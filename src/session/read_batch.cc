@@ -5,12 +5,8 @@
 
 namespace msfrs {
 
-namespace {
-
 /// Three segments. With a receive buffer of half a quantum, so much may wait unread while the sender continues.
 constexpr int64_t BatchBytes = 4096;
-
-} // namespace
 
 void ReadBatch::prepare(const int64_t rest, const bool worthwhile)
 {

@@ -5,16 +5,12 @@
 
 namespace msfrs {
 
-namespace {
-
 /// Least window, in segments of the server. Into a window of less than one segment a server sends only as its persist
 /// timer allows, which backs off to two minutes while we pause. A window of one is shut until all of it was read.
 constexpr int64_t LeastSegments = 2;
 
 /// The largest unscaled window. The scale was derived from the first buffer, in steps of 64 KB times a power of two.
 constexpr int64_t Unscaled = 65535;
-
-} // namespace
 
 bool ReceiveWindow::due(const int64_t quantum)
 {

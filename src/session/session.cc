@@ -6,12 +6,8 @@
 
 namespace msfrs {
 
-namespace {
-
 /// How long unread bytes of the server may wait for its client before another request makes better use of the slot.
 constexpr msfrs_time UnreadFor = 1'000'000'000;
-
-} // namespace
 
 Refusal Session::hold(RequestScheduler &scheduler, const uint32_t cls, const std::string_view user,
                       const msfrs_time now, const int64_t expected, const msfrs_time since)

@@ -5,10 +5,8 @@
 
 namespace msfrs {
 
-namespace {
 constexpr double Least = 1.0 / 16, Most = 1;
 constexpr int Memory = 256; ///< smaller shares have a gain of 1/256, or more while there are few observations
-} // namespace
 
 void BufferShare::seen(const int64_t window, const int64_t buffer)
 {

@@ -7,11 +7,9 @@
 
 namespace msfrs {
 
-namespace {
 constexpr msfrs_time Ms = 1'000'000, HourLasts = 3600 * 1000 * Ms;
 constexpr double Slowest = 8000; ///< bit/s; slower rates count in the first step
 constexpr double StepsInOctave = 8;
-} // namespace
 
 void CapacityDay::add(const double rate, const msfrs_time time, const msfrs_time now)
 {

@@ -5,10 +5,8 @@
 
 namespace msfrs {
 
-namespace {
 /// More than the connections of any gateway: keeps W+ finite while no server answers.
 constexpr double MostOutstanding = 1 << 20;
-} // namespace
 
 void PaperWindow::update(const WindowParams &params, const LinkUse &use, const msfrs_time now, const double total,
                          const double rate)

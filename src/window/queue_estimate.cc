@@ -7,12 +7,10 @@
 
 namespace msfrs {
 
-namespace {
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time BaseLasts = 60 * Second; ///< then as long again as Base::before
 constexpr double Alone = 0.1; ///< quantile: some samples of a server take another path, or met no queue
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::max();
-} // namespace
 
 QueueSeen Together(const std::vector<QueueSeen> &parts)
 {

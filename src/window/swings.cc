@@ -5,9 +5,7 @@
 
 namespace msfrs {
 
-namespace {
 constexpr double Fall = 0.7; ///< C over its earlier value
-} // namespace
 
 void Swings::seen(const double rate, const bool queue, const msfrs_time now)
 {

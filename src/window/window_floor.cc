@@ -5,7 +5,6 @@
 
 namespace msfrs {
 
-namespace {
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time Memory = 6 * Second;    ///< time constant of means: losses make single seconds uneven
 constexpr msfrs_time Settle = 2 * Memory;    ///< until the mean reflects the share beside other traffic
@@ -15,7 +14,6 @@ constexpr msfrs_time Lasts = 600 * Second;   ///< validity of a trial's result
 /// worth it, the gain over the share before; and the multiple of the floor at which windows need no longer grow.
 constexpr double Step = 1.2;
 constexpr double Taken = 0.6;                ///< times the share when growth was given up: others have taken the rest
-} // namespace
 
 void WindowFloor::notice(const Interval &last)
 {

@@ -6,13 +6,11 @@
 
 namespace msfrs::sim::access {
 
-namespace {
 constexpr double C = 0.4, Beta = 0.7;            // RFC 9438, section 4
 constexpr double RenoGain = 3 * (1 - Beta) / (1 + Beta);
 constexpr msfrs_time Ms = 1'000'000;
 constexpr double LeastForHystart = 16;           // segments
 constexpr int RoundSamples = 8;
-} // namespace
 
 void Cubic::acknowledged(const double segments, const msfrs_time rtt, const bool round, const msfrs_time now)
 {

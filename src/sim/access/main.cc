@@ -7,7 +7,6 @@
 #include "sim/access/run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>

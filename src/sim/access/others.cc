@@ -3,10 +3,8 @@
 
 namespace msfrs::sim::access {
 
-namespace {
 constexpr int64_t Endless = int64_t(1) << 50;
 constexpr msfrs_time Apart = 100 * Ms; ///< between the starts of two downloads
-} // namespace
 
 Others::Others(Clock &clock, Link &link, const OthersParams &params, const std::vector<ServerPath> &paths):
     clock_(clock), link_(link), params_(params)

@@ -7,10 +7,8 @@
 
 namespace msfrs::sim::access {
 
-namespace {
 constexpr msfrs_time Delay = 40 * Ms;
 constexpr int64_t FirstTuned = 65536, MostTuned = 4 * 1024 * 1024;
-} // namespace
 
 Receiver::Receiver(Clock &clock, std::function<void(const Ack &)> acknowledge, std::function<void()> readable,
                    const int64_t buffer):

@@ -8,10 +8,8 @@
 
 namespace msfrs::sim::access {
 
-namespace {
 constexpr msfrs_time LeastTimeout = 200 * Ms, MostTimeout = 120 * Second, DelayedAck = 200 * Ms;
 constexpr int Duplicates = 3; ///< later segments that arrive before a missing one counts as lost at once
-} // namespace
 
 Sender::Sender(Clock &clock, std::function<void(const Segment &)> send, const int64_t edge, const msfrs_time rtt):
     clock_(clock), send_(std::move(send)), edge_(edge), timer_(clock, [this] { expired(); }),

@@ -6,9 +6,7 @@
 
 namespace msfrs::sim::access {
 
-namespace {
 constexpr int64_t MostRead = 65536;          ///< bytes that Squid reads at a time
-} // namespace
 
 template <class Job>
 void Ticket::attempt(const Job job)

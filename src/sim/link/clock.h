@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <queue>
-#include <vector>
 
 namespace msfrs::sim {
 
