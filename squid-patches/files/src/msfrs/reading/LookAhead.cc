@@ -161,7 +161,7 @@ LookAhead::check(const msfrs_time now)
 {
     if (!Comm::IsConnOpen(conn_)) {
         forget();
-    } else if (std::exchange(stirred_, false) && (ended_ || ArrivalWatch::Arrived(*conn_) >= bytes_ + least_)) {
+    } else if (ended_ || (std::exchange(stirred_, false) && ArrivalWatch::Arrived(*conn_) >= bytes_ + least_)) {
         forget();
         ready_ = true;
         note_();
