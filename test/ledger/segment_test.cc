@@ -226,7 +226,7 @@ TEST_F(SegmentTest, EntriesOfUsersWithoutWorkGoToOthers)
     EXPECT_EQ(TakeUser(*segment, late, 0, true, 3), NoEntry) << "all are in use";
     EXPECT_EQ(TakeUser(*segment, late, 0, true, 1), entries[1]) << "of a party that has died";
     EXPECT_EQ(segment->users[entries[1]].active, 1u);
-    EXPECT_EQ(Find(segment->users, key + Users), NoEntry) << "the one who had it";
+    EXPECT_EQ(Find(segment->users, key + Users), NoEntry) << "its entry was taken";
     EXPECT_EQ(TakeUser(*segment, late, 0, true, 3), entries[1]);
 }
 
