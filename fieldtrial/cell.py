@@ -133,13 +133,18 @@ def run(spec):
         _finish(spec, world, directory, program, control, tcp)
 
 
+def _left_out(folder, names):
+    """The origin's content, gigabytes of zeros that are sparse only in their original place, and what cannot be
+    copied: sockets and pipes."""
+    return [name for name in names
+            if name == 'content' or not ((path := pathlib.Path(folder) / name).is_dir() or path.is_file())]
+
+
 def _keep_files(spec, world, directory):
     """Copies configurations and logs into the cell's directory, whether it succeeded or not; the world's own is removed
     with it."""
     if spec.keep:
-        # Without the origin's content: gigabytes of zeros, sparse only in their original place.
-        shutil.copytree(world.directory, directory / 'world', dirs_exist_ok=True,
-                        ignore=shutil.ignore_patterns('content'))
+        shutil.copytree(world.directory, directory / 'world', dirs_exist_ok=True, ignore=_left_out)
     for pattern in ('*.log', '*.txt', '*.conf', 'caddy*.json', 'load*.json', 'squid*/squid.conf', 'squid*/*.log',
                     'squid*/squid.out', 'cbr*'):
         for path in world.directory.glob(pattern):

@@ -2,12 +2,14 @@
 """The runner with simulated cells and a simulated clock: lanes, failures, signals, output files."""
 import io
 import json
+import os
+import socket
 import types
 
 import pytest
 import synthetic
 
-from fieldtrial import runner
+from fieldtrial import cell, runner
 from fieldtrial.base.errors import Stopped
 
 
@@ -127,3 +129,14 @@ def test_each_cell_ends_with_how_busy_the_machine_was(tmp_path, stalls, said):
 
 def test_a_cell_without_records_says_nothing_of_the_machine(tmp_path):
     assert runner.host_of(tmp_path) == ''
+
+
+def test_keep_copies_files_and_leaves_out_sockets_pipes_and_content(tmp_path):
+    world = types.SimpleNamespace(directory=tmp_path / 'world')
+    (world.directory / 'farm' / 'content').mkdir(parents=True)
+    (world.directory / 'farm' / 'nginx.conf').write_text('events {}')
+    os.mkfifo(world.directory / 'farm' / 'pipe')
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(world.directory / 'farm' / 'sink'))
+        cell._keep_files(types.SimpleNamespace(keep=True), world, tmp_path / 'kept')
+    assert [path.name for path in (tmp_path / 'kept' / 'world' / 'farm').iterdir()] == ['nginx.conf']
