@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Shared by the AQMs: the buffer, counted in packets or in bytes, and random draws.
-#ifndef MSFRS_AQM_BUFFER_H
-#define MSFRS_AQM_BUFFER_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -84,5 +83,3 @@ inline double GentleProfile(const double u, const double low, const double high,
 }
 
 } // namespace msfrs
-
-#endif

@@ -5,8 +5,7 @@
 /// Items wait in the scheduler's queues, and each of these has a state: one per flow with a scheduler that serves flows
 /// in turn (fq, drr), one per class with one that does not separate flows (diffserv), one for all with fifo. The flows
 /// of a class with MSFRS_AGGREGATE are one queue.
-#ifndef MSFRS_AQM_WATCHED_H
-#define MSFRS_AQM_WATCHED_H
+#pragma once
 
 #include "aqm/buffer.h"
 
@@ -76,5 +75,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Addresses of IPv4 and IPv6, and closed ranges of anything that has an order.
-#ifndef MSFRS_CONFIG_ADDRESS_H
-#define MSFRS_CONFIG_ADDRESS_H
+#pragma once
 
 #include <cstdint>
 
@@ -48,5 +47,3 @@ struct Range {
 };
 
 } // namespace msfrs
-
-#endif

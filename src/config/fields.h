@@ -3,8 +3,7 @@
 /// The syntax of every configuration file but squid.conf: a line of words, most of them FIELD=VALUE, with units for
 /// rates, sizes and times. Files are untrusted: every error message has file and line, the field, the value and what
 /// is allowed.
-#ifndef MSFRS_CONFIG_FIELDS_H
-#define MSFRS_CONFIG_FIELDS_H
+#pragma once
 
 #include "config/address.h"
 
@@ -116,5 +115,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -2,8 +2,7 @@
 /// \file
 /// The syntax of the daemons' configuration files: a line begins with a keyword. A keyword is one row of a table: its
 /// name, its usage, how often it may be given, and a function that reads the rest of the line.
-#ifndef MSFRS_CONFIG_KEYWORDS_H
-#define MSFRS_CONFIG_KEYWORDS_H
+#pragma once
 
 #include "config/fields.h"
 
@@ -137,5 +136,3 @@ void ReadKeywords(std::istream &in, const std::string &file, const Keyword<Confi
 }
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// One question, one answer, then the connection closes: for a few clients at a time, trusted or not.
-#ifndef MSFRS_DAEMON_ANSWER_SERVER_H
-#define MSFRS_DAEMON_ANSWER_SERVER_H
+#pragma once
 
 #include "daemon/event.h"
 
@@ -51,5 +50,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

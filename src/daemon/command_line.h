@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The command line common to the daemons.
-#ifndef MSFRS_DAEMON_COMMAND_LINE_H
-#define MSFRS_DAEMON_COMMAND_LINE_H
+#pragma once
 
 #include <functional>
 #include <string>
@@ -36,5 +35,3 @@ std::string VersionLine(const std::string &program);
 bool Answered(const CommandLine &line, const std::string &program, const char *usage);
 
 } // namespace msfrs
-
-#endif

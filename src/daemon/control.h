@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The control socket: a line in, a text out, then the connection closes.
-#ifndef MSFRS_DAEMON_CONTROL_H
-#define MSFRS_DAEMON_CONTROL_H
+#pragma once
 
 #include "daemon/answer_server.h"
 
@@ -33,5 +32,3 @@ private:
 std::string Ask(const std::string &path, const std::string &program, const std::string &command);
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Common to the daemons: file descriptors and system errors.
-#ifndef MSFRS_DAEMON_DESCRIPTOR_H
-#define MSFRS_DAEMON_DESCRIPTOR_H
+#pragma once
 
 #include <cerrno>
 #include <cstring>
@@ -42,5 +41,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// libevent's events, and a nanosecond timer, as objects.
-#ifndef MSFRS_DAEMON_EVENT_H
-#define MSFRS_DAEMON_EVENT_H
+#pragma once
 
 #include "daemon/descriptor.h"
 
@@ -107,5 +106,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

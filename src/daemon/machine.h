@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Checks of a configuration against the machine it is to run on: its user, and the path of its control socket.
-#ifndef MSFRS_DAEMON_MACHINE_H
-#define MSFRS_DAEMON_MACHINE_H
+#pragma once
 
 #include "config/keywords.h"
 
@@ -26,5 +25,3 @@ std::string WhyControlStays(const Written &control, const std::string &user);
 void CheckReadable(const std::string &path, const std::string &user);
 
 } // namespace msfrs
-
-#endif

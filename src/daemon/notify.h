@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Startup notification for systemd (Type=notify).
-#ifndef MSFRS_DAEMON_NOTIFY_H
-#define MSFRS_DAEMON_NOTIFY_H
+#pragma once
 
 namespace msfrs {
 
@@ -11,5 +10,3 @@ namespace msfrs {
 void SayReady();
 
 } // namespace msfrs
-
-#endif

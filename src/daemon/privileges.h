@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Giving up root.
-#ifndef MSFRS_DAEMON_PRIVILEGES_H
-#define MSFRS_DAEMON_PRIVILEGES_H
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ void DropPrivileges(const std::string &user, Keep = Keep::Nothing);
 bool HasNetAdmin();
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Exit codes of the programs.
-#ifndef MSFRS_DAEMON_PROGRAM_H
-#define MSFRS_DAEMON_PROGRAM_H
+#pragma once
 
 #include "config/fields.h"
 
@@ -41,5 +40,3 @@ int ExitCodeOf(const char *const name, const Run &run)
 }
 
 } // namespace msfrs
-
-#endif

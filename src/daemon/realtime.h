@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Real-time priority for a thread.
-#ifndef MSFRS_DAEMON_REALTIME_H
-#define MSFRS_DAEMON_REALTIME_H
+#pragma once
 
 #include <cerrno>
 #include <sched.h>
@@ -35,5 +34,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

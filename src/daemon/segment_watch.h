@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Keeps the segment of a name mapped. It may be created after this program starts, and anew at each start of Squid.
-#ifndef MSFRS_DAEMON_SEGMENT_WATCH_H
-#define MSFRS_DAEMON_SEGMENT_WATCH_H
+#pragma once
 
 #include "ledger/mapping.h"
 
@@ -34,5 +33,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

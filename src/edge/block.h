@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Lookup structure of the classifier for up to 4,096 rules of one address family.
-#ifndef MSFRS_EDGE_BLOCK_H
-#define MSFRS_EDGE_BLOCK_H
+#pragma once
 
 #include "edge/intervals.h"
 
@@ -54,5 +53,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

@@ -24,8 +24,7 @@
 /// that replaces three, and 13 MB of pages for an IPv4 address; access lists need a tenth of it (see bytes()). So it
 /// grows linearly with the number of rules, and the paper's with its square.
 /// Time: two or three loads per dimension and block, and a few words.
-#ifndef MSFRS_EDGE_CLASSIFIER_H
-#define MSFRS_EDGE_CLASSIFIER_H
+#pragma once
 
 #include "edge/match.h"
 
@@ -82,5 +81,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

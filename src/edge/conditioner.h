@@ -3,8 +3,7 @@
 /// The traffic conditioner of an edge router (RFC 2475, section 2.3.3): classify, police, mark.
 ///
 /// Paper: Lin, Lin, Yang, Lin, "DiffServ edge routers over network processors" (2003), figures 2 and 3.
-#ifndef MSFRS_EDGE_CONDITIONER_H
-#define MSFRS_EDGE_CONDITIONER_H
+#pragma once
 
 #include "edge/classifier.h"
 #include "edge/published.h"
@@ -66,5 +65,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

@@ -2,8 +2,7 @@
 /// \file
 /// One dimension of the classifier: closed ranges cut the dimension into elementary intervals, each of which has
 /// the vector of the rules whose range covers it.
-#ifndef MSFRS_EDGE_INTERVALS_H
-#define MSFRS_EDGE_INTERVALS_H
+#pragma once
 
 #include "edge/match.h"
 
@@ -146,5 +145,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The fields that classify a packet at the edge, and the condition of a rule.
-#ifndef MSFRS_EDGE_MATCH_H
-#define MSFRS_EDGE_MATCH_H
+#pragma once
 
 #include "config/address.h"
 
@@ -69,5 +68,3 @@ Match MatchOf(const Fields &);
 constexpr uint32_t NoMatch = UINT32_MAX;
 
 } // namespace msfrs::edge
-
-#endif

@@ -7,8 +7,7 @@
 ///
 /// While packets wait, a late timer is compensated for, so the rate holds for any timer resolution. Idle time is not
 /// compensated for beyond the burst. Nothing is rounded: fractions of a nanosecond are carried over.
-#ifndef MSFRS_EDGE_PACER_H
-#define MSFRS_EDGE_PACER_H
+#pragma once
 
 #include <cstdint>
 
@@ -55,5 +54,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

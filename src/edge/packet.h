@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// IP packets without link header: parsing the fields that rules test, and marking.
-#ifndef MSFRS_EDGE_PACKET_H
-#define MSFRS_EDGE_PACKET_H
+#pragma once
 
 #include "edge/match.h"
 
@@ -34,5 +33,3 @@ unsigned EcnOf(const uint8_t *packet);
 enum Ecn : unsigned { NotCapable = 0, Capable1 = 1, Capable0 = 2, CongestionExperienced = 3 };
 
 } // namespace msfrs::edge
-
-#endif

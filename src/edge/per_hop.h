@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Per-hop behaviours: the code points that rules may set, and the scheduler class of each.
-#ifndef MSFRS_EDGE_PER_HOP_H
-#define MSFRS_EDGE_PER_HOP_H
+#pragma once
 
 #include <cstdint>
 
@@ -35,5 +34,3 @@ constexpr CodePoint CodePoints[] = {
 constexpr CodePoint BestEffort = CodePoints[13];
 
 } // namespace msfrs::edge
-
-#endif

@@ -9,8 +9,7 @@
 ///
 /// Tokens are counted in 10^-9 bits, the product of rate and nanoseconds, so nothing is rounded: the traffic
 /// admitted in any time t never exceeds depth + rate * t.
-#ifndef MSFRS_EDGE_POLICER_H
-#define MSFRS_EDGE_POLICER_H
+#pragma once
 
 #include <cstdint>
 
@@ -44,5 +43,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

@@ -2,8 +2,7 @@
 /// \file
 /// An immutable object that is replaced while other threads read it, as in the kernel's RCU: readers never wait for
 /// the construction of the next one, and keep theirs until they call get() again.
-#ifndef MSFRS_EDGE_PUBLISHED_H
-#define MSFRS_EDGE_PUBLISHED_H
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -58,5 +57,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

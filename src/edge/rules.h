@@ -17,8 +17,7 @@
 ///
 /// An omitted field is `any`; without rate and depth a rule is not policed. After a rule that matches everything, or
 /// all of an address family, a rule that can never match is rejected.
-#ifndef MSFRS_EDGE_RULES_H
-#define MSFRS_EDGE_RULES_H
+#pragma once
 
 #include "config/fields.h"
 #include "edge/match.h"
@@ -52,5 +51,3 @@ std::vector<Rule> ReadRules(std::istream &, const std::string &file);
 std::vector<Rule> ReadRules(const std::string &path);
 
 } // namespace msfrs::edge
-
-#endif

@@ -13,8 +13,7 @@
 /// Invariants, checked by auditLaws(): offered = dropped + queued + in service + done, in items and in
 /// estimated cost; every class's and flow's counters are the sums over its items; an item is in its flow's
 /// list exactly while it is queued; a class or flow with items is never freed.
-#ifndef MSFRS_ENGINE_ENGINE_H
-#define MSFRS_ENGINE_ENGINE_H
+#pragma once
 
 #include "engine/pool.h"
 #include "plugin/loader.h"
@@ -259,5 +258,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The engine's own data behind the plugins' view of classes, flows and items. Not installed.
-#ifndef MSFRS_ENGINE_ENGINE_RECORDS_H
-#define MSFRS_ENGINE_ENGINE_RECORDS_H
+#pragma once
 
 #include "engine/engine.h"
 
@@ -58,5 +57,3 @@ struct Engine::ItemCosts {
 };
 
 } // namespace msfrs
-
-#endif

@@ -8,8 +8,7 @@
 /// figures of them (counters, debts, positions in a round): msfrs_sched_ops has the order of the calls. Between
 /// different schedulers none of that is handed over. An AQM always starts anew: waiting items are not judged again, and
 /// do not count for it.
-#ifndef MSFRS_ENGINE_MIGRATE_H
-#define MSFRS_ENGINE_MIGRATE_H
+#pragma once
 
 #include "engine/engine.h"
 
@@ -46,5 +45,3 @@ void Migrate(Engine &from, Engine &to, const MigrationPlan &, msfrs_time now);
 std::string BeginsAnew(const msfrs_plugin &from, const msfrs_plugin &to);
 
 } // namespace msfrs
-
-#endif

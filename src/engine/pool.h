@@ -2,8 +2,7 @@
 /// \file
 /// Blocks of one size, in slabs aligned to cache lines. The block freed last is allocated first, while it is still in
 /// the cache. Slabs are kept until the pool is destroyed, so memory is that of the most blocks ever in use.
-#ifndef MSFRS_ENGINE_POOL_H
-#define MSFRS_ENGINE_POOL_H
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -89,5 +88,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

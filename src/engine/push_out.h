@@ -15,8 +15,7 @@
 /// The arrival counts as queued. If its own flow is the longest, the arrival is dropped: a lone flow has tail drop.
 ///
 /// Cost: O(log classes + log flows of the class) for each packet that arrives or leaves.
-#ifndef MSFRS_ENGINE_PUSH_OUT_H
-#define MSFRS_ENGINE_PUSH_OUT_H
+#pragma once
 
 #include "engine/engine.h"
 #include "sched/heap.h"
@@ -103,5 +102,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Which values the parameters of a request scheduler may have.
-#ifndef MSFRS_ENGINE_REQUEST_CONFIG_H
-#define MSFRS_ENGINE_REQUEST_CONFIG_H
+#pragma once
 
 #include "engine/request_scheduler.h"
 
@@ -23,5 +22,3 @@ double BandwidthDelay(const RequestConfig &);
 WindowParams WindowOf(const RequestConfig &);
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The users of a scheduler that its ledger follows: those with work, and those charged lately. Not installed.
-#ifndef MSFRS_ENGINE_REQUEST_PARTY_H
-#define MSFRS_ENGINE_REQUEST_PARTY_H
+#pragma once
 
 #include "engine/engine.h"
 #include "ledger/ledger.h"
@@ -40,5 +39,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -19,8 +19,7 @@
 /// exactly while it is QUEUED, SERVED, EARLY or PAUSED. RequestOwner::granted() is called once for each transition to
 /// SERVED, except from EARLY and where readMore() or again() returns true. To owners EARLY is SERVED. done() may be
 /// called once, in any state, and frees everything. A request that was served once is never refused.
-#ifndef MSFRS_ENGINE_REQUEST_SCHEDULER_H
-#define MSFRS_ENGINE_REQUEST_SCHEDULER_H
+#pragma once
 
 #include "ledger/ledger.h"
 #include "plugin/loader.h"
@@ -330,5 +329,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

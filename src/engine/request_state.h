@@ -4,8 +4,7 @@
 /// condition for a release (request_law_bytes.cc, request_law_paper.cc), receive windows (request_windows.cc),
 /// estimating the rate (request_capacity.cc), sharing the link (request_party.cc), changing the configuration
 /// (request_reconfigure.cc) and reporting (request_report.cc). Not installed.
-#ifndef MSFRS_ENGINE_REQUEST_STATE_H
-#define MSFRS_ENGINE_REQUEST_STATE_H
+#pragma once
 
 #include "engine/engine.h"
 #include "engine/request_config.h"
@@ -360,5 +359,3 @@ struct RequestScheduler::Impl {
 };
 
 } // namespace msfrs
-
-#endif

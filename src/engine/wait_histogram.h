@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Quantiles of times held over the last five to ten minutes, and the bytes delivered with them, in fixed memory.
-#ifndef MSFRS_ENGINE_WAIT_HISTOGRAM_H
-#define MSFRS_ENGINE_WAIT_HISTOGRAM_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -45,5 +44,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -18,8 +18,7 @@
 /// Record sizes and boundaries are visible only in TLS. HTTP/1 responses and opaque tunnels have none. Housekeeping of
 /// the server is not an answer. Neither is its greeting after the handshake (TlsRecords), if the client has already
 /// sent a request: the state stays ASKED.
-#ifndef MSFRS_EXCHANGE_EXCHANGE_H
-#define MSFRS_EXCHANGE_EXCHANGE_H
+#pragma once
 
 #include "exchange/tls_records.h"
 #include "plugin/msfrs_plugin.h"
@@ -84,5 +83,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -9,8 +9,7 @@
 /// In TLS 1.3 all encrypted records have the type of application data. Size and order distinguish a Finished message,
 /// and the *greeting* that a server sends unsolicited after the handshake: session tickets, of similar size and one
 /// after the other, and the SETTINGS of HTTP/2, once. docs/design/exchanges.md has the sizes.
-#ifndef MSFRS_EXCHANGE_TLS_RECORDS_H
-#define MSFRS_EXCHANGE_TLS_RECORDS_H
+#pragma once
 
 #include <cstddef>
 
@@ -71,5 +70,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -5,8 +5,7 @@
 ///
 /// Lock-free. A list of classes has a revision that is odd while it changes. The party that asks enters the address.
 /// An answer may be slightly out of date, and during a write a reader may see class and user of two answers.
-#ifndef MSFRS_LEDGER_DIRECTORY_H
-#define MSFRS_LEDGER_DIRECTORY_H
+#pragma once
 
 #include "ledger/segment.h"
 
@@ -91,5 +90,3 @@ private:
 };
 
 } // namespace msfrs::ledger
-
-#endif

@@ -3,8 +3,7 @@
 /// The ledger: the state that several schedulers on one link, the *parties*, must agree on. Each party has an engine
 /// with counters of its own. The ledger gives it the present and past service of the others, and decides whose turn it
 /// is. `Ledger` itself is that of a scheduler without others; `SharedLedger` (shared.h) is one party's view of a segment.
-#ifndef MSFRS_LEDGER_LEDGER_H
-#define MSFRS_LEDGER_LEDGER_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 #include "window/queue_estimate.h"
@@ -126,5 +125,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

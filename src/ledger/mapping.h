@@ -10,8 +10,7 @@
 ///     works only for files of memfd_create(), which other programs cannot open by name, not in /dev/shm.
 /// The key is a hash of the name. `ipcs -m` lists segments. `ipcrm -M KEY` removes a segment's key; parties that have
 /// it mapped keep it. All parties must be in one IPC namespace.
-#ifndef MSFRS_LEDGER_MAPPING_H
-#define MSFRS_LEDGER_MAPPING_H
+#pragma once
 
 #include "ledger/segment.h"
 
@@ -57,5 +56,3 @@ private:
 };
 
 } // namespace msfrs::ledger
-
-#endif

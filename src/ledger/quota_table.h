@@ -11,8 +11,7 @@
 ///
 /// A count belongs to a *generation*: that of its class's period. At the end of a period the generation of the class
 /// changes by one compare-and-swap, which makes all its counts 0.
-#ifndef MSFRS_LEDGER_QUOTA_TABLE_H
-#define MSFRS_LEDGER_QUOTA_TABLE_H
+#pragma once
 
 #include "ledger/directory.h"
 #include "ledger/segment.h"
@@ -98,5 +97,3 @@ using OwnQuotaTable = std::unique_ptr<QuotaTable, Unmap>;
 OwnQuotaTable MakeQuotaTable();
 
 } // namespace msfrs::ledger
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// A snapshot of a segment, the same from every party.
-#ifndef MSFRS_LEDGER_REPORT_H
-#define MSFRS_LEDGER_REPORT_H
+#pragma once
 
 #include "ledger/slots.h"
 
@@ -23,5 +22,3 @@ struct PartyReport {
 std::vector<PartyReport> Parties(const Segment &, msfrs_time now);
 
 } // namespace msfrs::ledger
-
-#endif

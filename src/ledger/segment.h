@@ -24,8 +24,7 @@
 ///     answers which class and user an address belongs to. See directory.h.
 ///   - All parties of the machine count quotas in one table, so the counts survive each of them; see quota_table.h.
 ///   - Byte counts grow and wrap. Readers check every value: see Slot's ranges and slots.h.
-#ifndef MSFRS_LEDGER_SEGMENT_H
-#define MSFRS_LEDGER_SEGMENT_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -280,5 +279,3 @@ void FormatSegment(void *memory);
 Segment *OpenSegment(void *memory, size_t size, std::string &why);
 
 } // namespace msfrs::ledger
-
-#endif

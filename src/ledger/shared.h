@@ -17,8 +17,7 @@
 ///
 /// A party that was silent for longer than ledger::DeadAfter starts over. Its tag is that of a party that begins to
 /// wait, what its users had elsewhere meanwhile is forgotten, and it adopts the window of the party that led meanwhile.
-#ifndef MSFRS_LEDGER_SHARED_H
-#define MSFRS_LEDGER_SHARED_H
+#pragma once
 
 #include "ledger/ledger.h"
 #include "ledger/slots.h"
@@ -72,5 +71,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The shares of the link that parties may have. Pure.
-#ifndef MSFRS_LEDGER_SHARES_H
-#define MSFRS_LEDGER_SHARES_H
+#pragma once
 
 #include <vector>
 
@@ -21,5 +20,3 @@ struct Want {
 std::vector<double> Shares(const std::vector<Want> &, double capacity);
 
 } // namespace msfrs::ledger
-
-#endif

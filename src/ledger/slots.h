@@ -2,8 +2,7 @@
 /// \file
 /// Reading and taking the slots of a segment. Any process that may write the segment may write a slot, so a value
 /// outside its range makes the slot dead.
-#ifndef MSFRS_LEDGER_SLOTS_H
-#define MSFRS_LEDGER_SLOTS_H
+#pragma once
 
 #include "ledger/ledger.h"
 #include "ledger/segment.h"
@@ -85,5 +84,3 @@ inline void Set(Word &field, const uint64_t value) { field.store(value, std::mem
 inline void SetReal(Word &field, const double value) { Set(field, Bits(value)); }
 
 } // namespace msfrs::ledger
-
-#endif

@@ -2,8 +2,7 @@
 /// \file
 /// The table of users in a segment. Lock-free: an entry changes its user by one compare-and-swap, and a party that sets
 /// a bit in it checks the user again.
-#ifndef MSFRS_LEDGER_USERS_H
-#define MSFRS_LEDGER_USERS_H
+#pragma once
 
 #include "ledger/segment.h"
 
@@ -22,5 +21,3 @@ bool SetActive(User &, uint64_t key, uint32_t slot, bool active);
 uint64_t ElsewhereBytes(const User &, uint32_t slot);
 
 } // namespace msfrs::ledger
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// For plugins in C++: fills in msfrs_plugin from the types of their states and from their tables.
-#ifndef MSFRS_PLUGIN_DESCRIBE_H
-#define MSFRS_PLUGIN_DESCRIBE_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -48,5 +47,3 @@ constexpr msfrs_plugin Describe(const char *const name, const char *const summar
 
 /// The one symbol that a plugin exports.
 #define MSFRS_EXPORTED_PLUGIN extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin
-
-#endif

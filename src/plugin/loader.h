@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Loads plugins and parses their parameters. Every host loads plugins through this.
-#ifndef MSFRS_PLUGIN_LOADER_H
-#define MSFRS_PLUGIN_LOADER_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -62,5 +61,3 @@ std::vector<msfrs_value> ParseParams(const msfrs_plugin &, const std::vector<Set
 std::string PrintSettings(const std::vector<Setting> &);
 
 } // namespace msfrs
-
-#endif

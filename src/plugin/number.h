@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#ifndef MSFRS_PLUGIN_NUMBER_H
-#define MSFRS_PLUGIN_NUMBER_H
+#pragma once
 
 #include <cstdio>
 #include <string>
@@ -16,5 +15,3 @@ inline std::string Number(const double v)
 }
 
 } // namespace msfrs
-
-#endif

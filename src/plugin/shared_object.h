@@ -12,8 +12,7 @@
 /// If the system does not allow such a copy (no /proc, a system call filter, SELinux), or the object needs files beside
 /// it ($ORIGIN), the file itself is loaded. Then replace it by renaming a new file over it, as install(1) and package
 /// managers do: a process keeps the file that it has mapped.
-#ifndef MSFRS_PLUGIN_SHARED_OBJECT_H
-#define MSFRS_PLUGIN_SHARED_OBJECT_H
+#pragma once
 
 #include <string>
 
@@ -37,5 +36,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

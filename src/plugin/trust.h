@@ -9,8 +9,7 @@
 /// as root a program built in your home, it may also load what you built there.
 ///
 /// Shared libraries that the file needs are not checked: the dynamic linker finds those.
-#ifndef MSFRS_PLUGIN_TRUST_H
-#define MSFRS_PLUGIN_TRUST_H
+#pragma once
 
 #include <set>
 #include <string>
@@ -37,5 +36,3 @@ std::string TrustedPath(const std::string &path, const Writers &trusted);
 std::string TrustedPath(const std::string &path);
 
 } // namespace msfrs
-
-#endif

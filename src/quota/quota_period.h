@@ -2,8 +2,7 @@
 /// \file
 /// Periods of quotas, by wall-clock time. `local` is local time, in seconds since 1970-01-01 00:00 of the same clock:
 /// UTC plus the offset of the time zone at that moment. Time zones are not known here.
-#ifndef MSFRS_QUOTA_QUOTA_PERIOD_H
-#define MSFRS_QUOTA_QUOTA_PERIOD_H
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -26,5 +25,3 @@ int64_t QuotaPeriodNumber(QuotaPeriod, int64_t local);
 int64_t QuotaPeriodEnd(QuotaPeriod, int64_t local);
 
 } // namespace msfrs
-
-#endif

@@ -17,8 +17,7 @@
 ///     gets a quota twice by that, and nobody is slow for longer than a period. An hour that is repeated at the end of
 ///     summer time is one hour with one quota.
 ///   - It goes back by a few seconds: another process that shares the table has read it earlier.
-#ifndef MSFRS_QUOTA_QUOTAS_H
-#define MSFRS_QUOTA_QUOTAS_H
+#pragma once
 
 #include "ledger/quota_table.h"
 #include "quota/quota_period.h"
@@ -148,5 +147,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The report of a gateway that schedules requests: of one process, or of several workers together.
-#ifndef MSFRS_REPORT_GATEWAY_REPORT_H
-#define MSFRS_REPORT_GATEWAY_REPORT_H
+#pragma once
 
 #include "report/gateway_tables.h"
 #include "report/snapshot.h"
@@ -51,5 +50,3 @@ private:
 void PrintUsers(std::ostream &, std::vector<UserReport>);
 
 } // namespace msfrs::report
-
-#endif

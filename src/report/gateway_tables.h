@@ -2,8 +2,7 @@
 /// \file
 /// The figures of a gateway that schedules. A new one is a column there, and appears in mgr:msfrs, in
 /// mgr:msfrs-metrics and in the sums over workers.
-#ifndef MSFRS_REPORT_GATEWAY_TABLES_H
-#define MSFRS_REPORT_GATEWAY_TABLES_H
+#pragma once
 
 #include "report/table.h"
 
@@ -15,5 +14,3 @@ enum Part { State, Link, Found, Window, Alone, Parties, Excess, Limits, Classes,
 const Table &TableOf(Part);
 
 } // namespace msfrs::report
-
-#endif

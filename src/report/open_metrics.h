@@ -2,8 +2,7 @@
 /// \file
 /// Writing OpenMetrics 1.0, which parsers of Prometheus's older text format read, too:
 /// https://prometheus.io/docs/specs/om/open_metrics_spec/
-#ifndef MSFRS_REPORT_OPEN_METRICS_H
-#define MSFRS_REPORT_OPEN_METRICS_H
+#pragma once
 
 #include "plugin/number.h"
 
@@ -92,5 +91,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

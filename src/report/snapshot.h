@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// What a gateway's report is made of.
-#ifndef MSFRS_REPORT_SNAPSHOT_H
-#define MSFRS_REPORT_SNAPSHOT_H
+#pragma once
 
 #include "engine/request_scheduler.h"
 #include "quota/quotas.h"
@@ -52,5 +51,3 @@ struct Snapshot {
 };
 
 } // namespace msfrs::report
-
-#endif

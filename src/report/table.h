@@ -2,8 +2,7 @@
 /// \file
 /// A report is a few tables. A column states what a figure is; the YAML, the metrics, the sums over workers and the
 /// bytes that one worker sends to another are made from it.
-#ifndef MSFRS_REPORT_TABLE_H
-#define MSFRS_REPORT_TABLE_H
+#pragma once
 
 #include "report/open_metrics.h"
 #include "report/value.h"
@@ -102,5 +101,3 @@ void WriteRows(std::string &, const Rows &);
 bool ReadRows(const Table &, std::string_view &bytes, Rows &);
 
 } // namespace msfrs::report
-
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#ifndef MSFRS_REPORT_UTF8_H
-#define MSFRS_REPORT_UTF8_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -39,5 +38,3 @@ inline Character FirstCharacter(const std::string_view text)
 }
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// One figure of a report, with its texts.
-#ifndef MSFRS_REPORT_VALUE_H
-#define MSFRS_REPORT_VALUE_H
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -61,5 +60,3 @@ std::string Quoted(const std::string &text);
 std::string Map(const std::vector<std::pair<std::string, std::string>> &fields);
 
 } // namespace msfrs::report
-
-#endif

@@ -2,8 +2,7 @@
 /// \file
 /// A round robin at two levels, between classes and between the flows of a class. The template parameters select the
 /// order of the flows of a class.
-#ifndef MSFRS_SCHED_CLASS_FLOWS_H
-#define MSFRS_SCHED_CLASS_FLOWS_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 #include "sched/class_round.h"
@@ -136,5 +135,3 @@ const msfrs_sched_ops ClassFlows<Members, FlowTurn, Shares>::Ops = {
 };
 
 } // namespace msfrs
-
-#endif

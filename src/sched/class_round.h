@@ -2,8 +2,7 @@
 /// \file
 /// The upper level of the round robins: deficit round robin between classes by weight. The level below decides what a
 /// class sends in its turn.
-#ifndef MSFRS_SCHED_CLASS_ROUND_H
-#define MSFRS_SCHED_CLASS_ROUND_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 #include "sched/kept.h"
@@ -107,5 +106,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

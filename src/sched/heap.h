@@ -3,8 +3,7 @@
 /// A binary heap of pointers that tracks the position of each element. An element whose key has changed can be moved,
 /// and one that is not on top can be removed, in O(log n). Keys are kept in the heap's own array: a comparison then
 /// seldom reads the elements, which are spread over memory.
-#ifndef MSFRS_SCHED_HEAP_H
-#define MSFRS_SCHED_HEAP_H
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -133,5 +132,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

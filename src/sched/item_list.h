@@ -2,8 +2,7 @@
 /// \file
 /// Queued items of several flows in the order in which they were enqueued. The links are a scheduler's item state:
 /// appending, and removing anywhere, is O(1).
-#ifndef MSFRS_SCHED_ITEM_LIST_H
-#define MSFRS_SCHED_ITEM_LIST_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -42,5 +41,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

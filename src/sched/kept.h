@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// For schedulers that save their figures: calls msfrs_move::put.
-#ifndef MSFRS_SCHED_KEPT_H
-#define MSFRS_SCHED_KEPT_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -19,5 +18,3 @@ void Put(const msfrs_move &move, const msfrs_owner &whose, const std::array<doub
 }
 
 } // namespace msfrs
-
-#endif

@@ -3,8 +3,7 @@
 /// A search tree of pointers ordered by a key, in which every element knows the least value in its subtree. It finds
 /// the element with the least value among those whose key is at most a bound. A treap, expected O(log n) for each call.
 /// Its shape depends only on a hash of the order of insertion, so that equal runs take equal time.
-#ifndef MSFRS_SCHED_LEAD_TREE_H
-#define MSFRS_SCHED_LEAD_TREE_H
+#pragma once
 
 #include <cstdint>
 
@@ -158,5 +157,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

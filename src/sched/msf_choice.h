@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Which item msf picks next, for a slot of the reserve and for any slot.
-#ifndef MSFRS_SCHED_MSF_CHOICE_H
-#define MSFRS_SCHED_MSF_CHOICE_H
+#pragma once
 
 #include "sched/msf_state.h"
 
@@ -115,5 +114,3 @@ inline const FlowState &NextUser(const Instance &self)
 }
 
 } // namespace msfrs::msf
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// What msf saves of an instance, and how another continues with it; the calls are those of msfrs_sched_ops.
-#ifndef MSFRS_SCHED_MSF_MOVES_H
-#define MSFRS_SCHED_MSF_MOVES_H
+#pragma once
 
 #include "sched/kept.h"
 #include "sched/msf_state.h"
@@ -89,5 +88,3 @@ inline void Resumed(void *const inst, msfrs_item *const i, const int served, con
 }
 
 } // namespace msfrs::msf
-
-#endif

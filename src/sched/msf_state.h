@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The state of items, users and classes in msf, and their order; the rules are in msf.cc.
-#ifndef MSFRS_SCHED_MSF_STATE_H
-#define MSFRS_SCHED_MSF_STATE_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 #include "sched/heap.h"
@@ -270,5 +269,3 @@ inline void Erase(msfrs_item &i)
 }
 
 } // namespace msfrs::msf
-
-#endif

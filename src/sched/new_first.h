@@ -13,8 +13,7 @@
 ///
 /// Beyond the RFC, for the same reasons as in round.h: a member in debt keeps its position in the old list, queued or
 /// not; service while no member is queued costs nothing; and rounds that serve no member are taken in one step.
-#ifndef MSFRS_SCHED_NEW_FIRST_H
-#define MSFRS_SCHED_NEW_FIRST_H
+#pragma once
 
 #include "sched/round.h"
 
@@ -138,5 +137,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

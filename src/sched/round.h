@@ -13,8 +13,7 @@
 ///   - Service while no member of the level is queued costs nothing, and is not recorded.
 ///   - A round in which no deficit suffices is repeated in one step, as often as needed, so that a debt or an item of
 ///     any size costs at most two passes.
-#ifndef MSFRS_SCHED_ROUND_H
-#define MSFRS_SCHED_ROUND_H
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -184,5 +183,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -4,8 +4,7 @@
 /// wake-up, a read and a write. Used only for a response that is known to have more to come, or a TLS record, which
 /// is of no use to the client before its end. Its end is never noticed later than without batches, and a server that falls
 /// silent is noticed at most two check()s later.
-#ifndef MSFRS_SESSION_READ_BATCH_H
-#define MSFRS_SESSION_READ_BATCH_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -39,5 +38,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

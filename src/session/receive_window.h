@@ -2,8 +2,7 @@
 /// \file
 /// Bounds the bytes that a server may have in flight: once a quantum, adjusts the receive window to what the scheduler
 /// allows the response.
-#ifndef MSFRS_SESSION_RECEIVE_WINDOW_H
-#define MSFRS_SESSION_RECEIVE_WINDOW_H
+#pragma once
 
 #include "session/server_connection.h"
 
@@ -30,5 +29,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

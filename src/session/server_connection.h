@@ -2,8 +2,7 @@
 /// \file
 /// The connection to a server as a session sees it: what its kernel reports, and the options that a session sets. Squid
 /// implements it by sockets, the simulator of the access link by a model.
-#ifndef MSFRS_SESSION_SERVER_CONNECTION_H
-#define MSFRS_SESSION_SERVER_CONNECTION_H
+#pragma once
 
 #include "engine/request_scheduler.h"
 
@@ -47,5 +46,3 @@ public:
 };
 
 } // namespace msfrs
-
-#endif

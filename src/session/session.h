@@ -18,8 +18,7 @@
 ///
 /// The scheduler is an argument of each call, since a host that fails open may have none. After a call that throws,
 /// only release() may be called.
-#ifndef MSFRS_SESSION_SESSION_H
-#define MSFRS_SESSION_SESSION_H
+#pragma once
 
 #include "engine/request_scheduler.h"
 #include "exchange/exchange.h"
@@ -128,5 +127,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

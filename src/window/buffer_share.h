@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The size of a receive buffer for a given receive window.
-#ifndef MSFRS_WINDOW_BUFFER_SHARE_H
-#define MSFRS_WINDOW_BUFFER_SHARE_H
+#pragma once
 
 #include <cstdint>
 
@@ -27,5 +26,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -30,8 +30,7 @@
 /// Otherwise C does not change, not even while nothing arrives.
 ///
 /// BBR argues that a delivered rate proves capacity (Cardwell et al., CACM 60(2), 2017); the rest is not from a paper.
-#ifndef MSFRS_WINDOW_CAPACITY_H
-#define MSFRS_WINDOW_CAPACITY_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 #include "window/capacity_day.h"
@@ -173,5 +172,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The distribution of C over the last day, for administrators who want to set a fixed rate.
-#ifndef MSFRS_WINDOW_CAPACITY_DAY_H
-#define MSFRS_WINDOW_CAPACITY_DAY_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -36,5 +35,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

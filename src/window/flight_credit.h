@@ -10,8 +10,7 @@
 ///
 /// so that bytes in flight fill the link and a queue of q*, for any mix of users and of near and far servers. A
 /// response that has not begun counts like the others. Not in the paper, which counts responses (PaperWindow).
-#ifndef MSFRS_WINDOW_FLIGHT_CREDIT_H
-#define MSFRS_WINDOW_FLIGHT_CREDIT_H
+#pragma once
 
 #include <cstdint>
 
@@ -46,5 +45,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

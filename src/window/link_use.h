@@ -2,8 +2,7 @@
 /// \file
 /// Utilisation of the link, per interval and over the time in which a request waited for a slot: a link that is not
 /// full while no request waits says nothing about the window.
-#ifndef MSFRS_WINDOW_LINK_USE_H
-#define MSFRS_WINDOW_LINK_USE_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -78,5 +77,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

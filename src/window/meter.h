@@ -2,8 +2,7 @@
 /// \file
 /// Bytes that the link carried: the receive counter of the interface, or payload with an overhead factor while there is
 /// no interface.
-#ifndef MSFRS_WINDOW_METER_H
-#define MSFRS_WINDOW_METER_H
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -72,5 +71,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

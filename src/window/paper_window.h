@@ -10,8 +10,7 @@
 /// otherwise open the window until it holds nothing back.
 ///
 /// It decides on releases with `law=paper`, and without quanta.
-#ifndef MSFRS_WINDOW_PAPER_WINDOW_H
-#define MSFRS_WINDOW_PAPER_WINDOW_H
+#pragma once
 
 #include "window/link_use.h"
 #include "window/window_params.h"
@@ -52,5 +51,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

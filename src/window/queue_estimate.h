@@ -4,8 +4,7 @@
 /// server. Passive: it sends nothing. Not in the paper.
 ///
 /// The bottleneck queue delays packets from every server. A delay to some servers only is on their own paths.
-#ifndef MSFRS_WINDOW_QUEUE_ESTIMATE_H
-#define MSFRS_WINDOW_QUEUE_ESTIMATE_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -75,5 +74,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -10,8 +10,7 @@
 /// and grows only while requests wait: capacity without demand may stay unused. Once no request waits, it is reset to
 /// q0. If RTT samples show a longer queue than is allowed, q* is reduced by the excess instead: however much is unused
 /// then, C is too high. On a variable-rate link q* is 0, since the rate will soon fall again.
-#ifndef MSFRS_WINDOW_QUEUE_TARGET_H
-#define MSFRS_WINDOW_QUEUE_TARGET_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -72,5 +71,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -9,8 +9,7 @@
 /// have all their responses in service, receive windows divide the link. Windows are inexact by whole segments, and
 /// servers differ in how they use them. So the lag is fed back to the windows, which enforces the weights there. A user
 /// that becomes active has no lag unless it is ahead, so stopping gains nothing. A user that is alone has none either.
-#ifndef MSFRS_WINDOW_SERVICE_LAG_H
-#define MSFRS_WINDOW_SERVICE_LAG_H
+#pragma once
 
 #include <algorithm>
 
@@ -61,5 +60,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -5,8 +5,7 @@
 /// A swing is a fall of C by 30 %, caused by a bottleneck queue, after a rise by as much. A variable-rate link has
 /// several in a minute; a step, the busy hour of a cell and the handover of a satellite have one or none. The caller
 /// discards falls that turn out to be a longer path.
-#ifndef MSFRS_WINDOW_SWINGS_H
-#define MSFRS_WINDOW_SWINGS_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -32,5 +31,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

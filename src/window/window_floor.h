@@ -10,8 +10,7 @@
 /// Unresponsive traffic (a constant stream) is detected. TCP takes many round trips through a full buffer to respond,
 /// so growth has half a minute to take effect. If it has none, it is reversed, and not tried again for ten minutes,
 /// unless the other traffic then takes the share given up: a constant stream does not. Not in the paper.
-#ifndef MSFRS_WINDOW_WINDOW_FLOOR_H
-#define MSFRS_WINDOW_WINDOW_FLOOR_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -53,5 +52,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The parameters of msfrs_window.
-#ifndef MSFRS_WINDOW_WINDOW_PARAMS_H
-#define MSFRS_WINDOW_WINDOW_PARAMS_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -23,5 +22,3 @@ struct WindowParams {
 };
 
 } // namespace msfrs
-
-#endif

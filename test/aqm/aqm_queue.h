@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// A single AQM before a fifo queue, item by item.
-#ifndef MSFRS_TEST_AQM_AQM_QUEUE_H
-#define MSFRS_TEST_AQM_AQM_QUEUE_H
+#pragma once
 
 #include "support/engine_driver.h"
 
@@ -72,5 +71,3 @@ private:
 };
 
 } // namespace msfrs::test
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// DPDK's librte_acl over the same rules and packets as the classifier, for comparison only.
-#ifndef MSFRS_BENCH_ACL_H
-#define MSFRS_BENCH_ACL_H
+#pragma once
 
 #include "edge/match.h"
 
@@ -38,5 +37,3 @@ private:
 };
 
 } // namespace msfrs::bench
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Common parts of the packet benchmarks: plugins of the build, memory, and a main program with a summary at the end.
-#ifndef MSFRS_TEST_BENCH_FRAME_H
-#define MSFRS_TEST_BENCH_FRAME_H
+#pragma once
 
 #include "engine/engine.h"
 
@@ -50,5 +49,3 @@ int Run(int argc, char **argv, const Register &registerAll)
 }
 
 } // namespace msfrs::bench
-
-#endif

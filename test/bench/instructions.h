@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#ifndef MSFRS_BENCH_INSTRUCTIONS_H
-#define MSFRS_BENCH_INSTRUCTIONS_H
+#pragma once
 
 #include <cerrno>
 #include <cstdint>
@@ -64,5 +63,3 @@ private:
 };
 
 } // namespace msfrs::bench
-
-#endif

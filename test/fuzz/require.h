@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#ifndef MSFRS_TEST_FUZZ_REQUIRE_H
-#define MSFRS_TEST_FUZZ_REQUIRE_H
+#pragma once
 
 /// What must hold for every input: libFuzzer keeps the input for which it does not.
 inline void Require(const bool holds)
@@ -8,5 +7,3 @@ inline void Require(const bool holds)
     if (!holds)
         __builtin_trap();
 }
-
-#endif

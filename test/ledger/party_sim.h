@@ -2,8 +2,7 @@
 /// \file
 /// Several request schedulers on one link and one ledger, in steps of a millisecond. The link is shared equally among
 /// the responses in service of all parties. Parties may be killed, stopped and restarted under load.
-#ifndef MSFRS_TEST_LEDGER_PARTY_SIM_H
-#define MSFRS_TEST_LEDGER_PARTY_SIM_H
+#pragma once
 
 #include "engine/request_scheduler.h"
 #include "ledger/shared.h"
@@ -270,5 +269,3 @@ private:
 };
 
 } // namespace msfrs::test
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// A gateway that has every figure; gateway.yaml and gateway.metrics are its report.
-#ifndef MSFRS_TEST_REPORT_EXAMPLE_H
-#define MSFRS_TEST_REPORT_EXAMPLE_H
+#pragma once
 
 #include "report/snapshot.h"
 
@@ -92,5 +91,3 @@ inline report::Snapshot Example()
 }
 
 } // namespace msfrs::test
-
-#endif

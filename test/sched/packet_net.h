@@ -2,8 +2,7 @@
 /// \file
 /// Links in series, each with a scheduler, in whole ticks and bytes, so that a bound can be checked exactly: rates are
 /// whole numbers of bytes in `Scale` ticks. A tick is a nanosecond to the link.
-#ifndef MSFRS_TEST_SCHED_PACKET_NET_H
-#define MSFRS_TEST_SCHED_PACKET_NET_H
+#pragma once
 
 #include "sim/link/port.h"
 #include "support/host.h"
@@ -126,5 +125,3 @@ private:
 };
 
 } // namespace msfrs::test
-
-#endif

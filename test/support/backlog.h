@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Users who keep a link busy, and a measure of how it is shared.
-#ifndef MSFRS_TEST_SUPPORT_BACKLOG_H
-#define MSFRS_TEST_SUPPORT_BACKLOG_H
+#pragma once
 
 #include "support/link_sim.h"
 #include "support/plugins.h"
@@ -94,5 +93,3 @@ private:
 };
 
 } // namespace msfrs::test
-
-#endif

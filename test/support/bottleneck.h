@@ -3,8 +3,7 @@
 /// A link behind an AQM and a scheduler, in simulated time. Its sources are simpler than TCP: constant rate, or a
 /// window with additive increase and multiplicative decrease. They show which of two AQMs is fairer, but do not
 /// reproduce TCP's figures.
-#ifndef MSFRS_TEST_SUPPORT_BOTTLENECK_H
-#define MSFRS_TEST_SUPPORT_BOTTLENECK_H
+#pragma once
 
 #include "sim/link/port.h"
 #include "support/host.h"
@@ -64,5 +63,3 @@ private:
 };
 
 } // namespace msfrs::test
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// A temporary directory for the duration of a test.
-#ifndef MSFRS_TEST_SUPPORT_DIRECTORY_H
-#define MSFRS_TEST_SUPPORT_DIRECTORY_H
+#pragma once
 
 #include <cstdlib>
 #include <filesystem>
@@ -30,5 +29,3 @@ private:
 };
 
 } // namespace msfrs::test
-
-#endif

@@ -3,8 +3,7 @@
 /// Drives an engine with any scheduler (and any AQM), and checks after every call what must hold for all plugins:
 /// Engine::auditLaws(), the driver's own record of every item's state, work conservation, and the order within a flow
 /// if the plugin promises one.
-#ifndef MSFRS_TEST_SUPPORT_ENGINE_DRIVER_H
-#define MSFRS_TEST_SUPPORT_ENGINE_DRIVER_H
+#pragma once
 
 #include "engine/engine.h"
 #include "support/host.h"
@@ -113,5 +112,3 @@ inline Driver::Setup Exact()
 }
 
 } // namespace msfrs::test
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// A network interface whose receive counter is set by the test.
-#ifndef MSFRS_TEST_SUPPORT_FAKE_INTERFACE_H
-#define MSFRS_TEST_SUPPORT_FAKE_INTERFACE_H
+#pragma once
 
 #include "window/meter.h"
 
@@ -35,5 +34,3 @@ private:
 };
 
 } // namespace msfrs::test
-
-#endif

@@ -2,8 +2,7 @@
 /// \file
 /// Rules and packets for the classifier, from a seed: realistic ones in the style of ClassBench (Taylor and Turner,
 /// "ClassBench: a packet classification benchmark", INFOCOM 2005), and corner cases for tests.
-#ifndef MSFRS_TEST_SUPPORT_FLOW_RULES_H
-#define MSFRS_TEST_SUPPORT_FLOW_RULES_H
+#pragma once
 
 #include "edge/match.h"
 #include "support/host.h"
@@ -27,5 +26,3 @@ std::vector<edge::Match> OddRules(size_t rules, Random &);
 std::vector<edge::FlowKey> OddTraffic(const std::vector<edge::Match> &rules, size_t packets, Random &);
 
 } // namespace msfrs::test
-
-#endif

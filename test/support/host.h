@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The host side of the library for tests: simulated time, a seeded random source, a log that is kept.
-#ifndef MSFRS_TEST_SUPPORT_HOST_H
-#define MSFRS_TEST_SUPPORT_HOST_H
+#pragma once
 
 #include "engine/engine.h"
 #include "engine/request_scheduler.h"
@@ -72,5 +71,3 @@ private:
 };
 
 } // namespace msfrs::test
-
-#endif

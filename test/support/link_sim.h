@@ -4,8 +4,7 @@
 /// shared equally among the responses in service (processor sharing), and no response exceeds its own rate limit. That
 /// limit stands for the rest of the path through the Internet: without it a single response fills the link, and no
 /// window is needed.
-#ifndef MSFRS_TEST_SUPPORT_LINK_SIM_H
-#define MSFRS_TEST_SUPPORT_LINK_SIM_H
+#pragma once
 
 #include "engine/request_scheduler.h"
 #include "sim/link/clock.h"
@@ -117,5 +116,3 @@ private:
 };
 
 } // namespace msfrs::test
-
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#ifndef MSFRS_TEST_SUPPORT_PARAMS_TABLE_H
-#define MSFRS_TEST_SUPPORT_PARAMS_TABLE_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -16,5 +15,3 @@ inline const msfrs_param Table[] = {
 };
 
 } // namespace msfrs::test
-
-#endif

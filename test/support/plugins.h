@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The plugins of this build, loaded by the library's own loader.
-#ifndef MSFRS_TEST_SUPPORT_PLUGINS_H
-#define MSFRS_TEST_SUPPORT_PLUGINS_H
+#pragma once
 
 #include "engine/engine.h"
 
@@ -48,5 +47,3 @@ std::vector<const char *> Built(std::vector<const char *> texts);
 std::vector<Variant> AllVariants(msfrs_kind kind);
 
 } // namespace msfrs::test
-
-#endif

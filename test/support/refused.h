@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#ifndef MSFRS_TEST_SUPPORT_REFUSED_H
-#define MSFRS_TEST_SUPPORT_REFUSED_H
+#pragma once
 
 #include "config/fields.h"
 
@@ -21,5 +20,3 @@ std::string RefusalOf(const Read &read)
 }
 
 } // namespace msfrs::test
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Request owners controlled by a test, and the fixture that holds them.
-#ifndef MSFRS_TEST_SUPPORT_REQUESTS_H
-#define MSFRS_TEST_SUPPORT_REQUESTS_H
+#pragma once
 
 #include "engine/request_scheduler.h"
 #include "support/host.h"
@@ -96,5 +95,3 @@ private:
 };
 
 } // namespace msfrs::test
-
-#endif

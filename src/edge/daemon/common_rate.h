@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// What the threads of several queues share: the link's rate, and the conditioner.
-#ifndef MSFRS_EDGE_DAEMON_COMMON_RATE_H
-#define MSFRS_EDGE_DAEMON_COMMON_RATE_H
+#pragma once
 
 #include "edge/conditioner.h"
 #include "edge/daemon/rate_source.h"
@@ -75,5 +74,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

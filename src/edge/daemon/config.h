@@ -4,8 +4,7 @@
 ///
 /// A keyword is one row of the table in keywords.cc: its name, its usage, how often it may be given, and a function
 /// that reads the rest of the line into a Config. Checks that need the whole file are in Finish() there.
-#ifndef MSFRS_EDGE_DAEMON_CONFIG_H
-#define MSFRS_EDGE_DAEMON_CONFIG_H
+#pragma once
 
 #include "edge/daemon/flow_key.h"
 #include "config/keywords.h"
@@ -134,5 +133,3 @@ std::string CheckReload(const Config &, const std::string &file, const std::stri
 std::string NeedsRestart(const Config &now, const Config &next);
 
 } // namespace msfrs::edge
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Counters of the daemon.
-#ifndef MSFRS_EDGE_DAEMON_COUNTERS_H
-#define MSFRS_EDGE_DAEMON_COUNTERS_H
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -67,5 +66,3 @@ struct QueueCounts {
 };
 
 } // namespace msfrs::edge
-
-#endif

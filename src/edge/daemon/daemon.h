@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The daemon: workers, signals, reloads, the control socket.
-#ifndef MSFRS_EDGE_DAEMON_DAEMON_H
-#define MSFRS_EDGE_DAEMON_DAEMON_H
+#pragma once
 
 #include "daemon/control.h"
 #include "daemon/realtime.h"
@@ -69,5 +68,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

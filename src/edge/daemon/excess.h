@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Reports bytes that did not pass Squid to its msfrs_excess, by receiver (MSF-RS paper, section 6 (2) and (3)).
-#ifndef MSFRS_EDGE_DAEMON_EXCESS_H
-#define MSFRS_EDGE_DAEMON_EXCESS_H
+#pragma once
 
 #include "daemon/descriptor.h"
 #include "edge/daemon/flow_key.h"
@@ -56,5 +55,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

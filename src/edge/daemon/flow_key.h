@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The mapping of packets to flows.
-#ifndef MSFRS_EDGE_DAEMON_FLOW_KEY_H
-#define MSFRS_EDGE_DAEMON_FLOW_KEY_H
+#pragma once
 
 #include "edge/match.h"
 
@@ -60,5 +59,3 @@ struct FlowRule {
 std::string FlowText(std::string_view name);
 
 } // namespace msfrs::edge
-
-#endif

@@ -13,8 +13,7 @@
 ///   RTT samples is part of the base RTT, and would stay for good (as BBR does; Cardwell et al., CACM 60(2), 2017).
 /// Capacity's *limited* also holds with a queue at the provider while D is at least 70 % of C: if C is too high, no
 /// packets wait here.
-#ifndef MSFRS_EDGE_DAEMON_FOUND_RATE_H
-#define MSFRS_EDGE_DAEMON_FOUND_RATE_H
+#pragma once
 
 #include "edge/daemon/rate_source.h"
 #include "edge/daemon/round_trips.h"
@@ -69,5 +68,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

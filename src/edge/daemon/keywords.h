@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The keywords of the configuration file.
-#ifndef MSFRS_EDGE_DAEMON_KEYWORDS_H
-#define MSFRS_EDGE_DAEMON_KEYWORDS_H
+#pragma once
 
 #include "config/keywords.h"
 #include "edge/daemon/config.h"
@@ -21,5 +20,3 @@ void ReadLines(std::istream &, const std::string &file, Config &, const Surround
 void Finish(Config &, const std::string &file, const Surroundings &);
 
 } // namespace msfrs::edge
-
-#endif

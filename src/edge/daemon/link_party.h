@@ -20,8 +20,7 @@
 /// party that computes the window makes room for it at once, before utilisation shows it. Slots are integers. When the
 /// edge releases one, Squid takes it and keeps it for a quantum; so more than a quarter of one counts as one. If there
 /// are fewer than three in all, the fraction is carried over to the next settlement.
-#ifndef MSFRS_EDGE_DAEMON_LINK_PARTY_H
-#define MSFRS_EDGE_DAEMON_LINK_PARTY_H
+#pragma once
 
 #include "edge/daemon/rate_source.h"
 #include "ledger/directory.h"
@@ -124,5 +123,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

@@ -6,8 +6,7 @@
 /// verdict would replace the whole packet (the kernel truncates it to the payload's length), so marking by payload
 /// would require copying whole packets both ways. Verdicts carry a firewall mark instead, and an iptables rule in
 /// mangle POSTROUTING sets the bits.
-#ifndef MSFRS_EDGE_DAEMON_NFQUEUE_H
-#define MSFRS_EDGE_DAEMON_NFQUEUE_H
+#pragma once
 
 #include "daemon/descriptor.h"
 #include "edge/daemon/packet_path.h"
@@ -101,5 +100,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

@@ -6,8 +6,7 @@
 ///
 /// The packets stay in the kernel; here are only their headers, and their numbers for the verdicts. Knows nothing of
 /// netlink and reads no clock.
-#ifndef MSFRS_EDGE_DAEMON_PACKET_PATH_H
-#define MSFRS_EDGE_DAEMON_PACKET_PATH_H
+#pragma once
 
 #include "edge/conditioner.h"
 #include "edge/daemon/common_rate.h"
@@ -147,5 +146,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

@@ -6,8 +6,7 @@
 ///     SharedRate  the same, divided among the threads of several queues
 ///     FoundRate   not known: estimated from the packets
 ///     LinkParty   given by the ledger, with the users' accounts
-#ifndef MSFRS_EDGE_DAEMON_RATE_SOURCE_H
-#define MSFRS_EDGE_DAEMON_RATE_SOURCE_H
+#pragma once
 
 #include "edge/daemon/schedule.h"
 
@@ -62,5 +61,3 @@ public:
 };
 
 } // namespace msfrs::edge
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The report of a running daemon: as text, and as OpenMetrics.
-#ifndef MSFRS_EDGE_DAEMON_REPORT_H
-#define MSFRS_EDGE_DAEMON_REPORT_H
+#pragma once
 
 #include "edge/daemon/config.h"
 #include "edge/daemon/counters.h"
@@ -49,5 +48,3 @@ std::string OpenMetrics(const Report &);
 void ReadKernelCounts(const std::string &table, uint32_t number, QueueCounts &);
 
 } // namespace msfrs::edge
-
-#endif

@@ -8,8 +8,7 @@
 /// retransmitted (Karn and Partridge, 1987). No sample includes the users' part of the path.
 ///
 /// Holes in the downstream sequence are counted as well: they are a trace of losses before this point.
-#ifndef MSFRS_EDGE_DAEMON_ROUND_TRIPS_H
-#define MSFRS_EDGE_DAEMON_ROUND_TRIPS_H
+#pragma once
 
 #include "edge/match.h"
 #include "plugin/msfrs_plugin.h"
@@ -93,5 +92,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

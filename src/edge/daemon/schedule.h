@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// A configuration in effect: the engine with its plugins and classes, and the mapping of packets to flows.
-#ifndef MSFRS_EDGE_DAEMON_SCHEDULE_H
-#define MSFRS_EDGE_DAEMON_SCHEDULE_H
+#pragma once
 
 #include "edge/daemon/config.h"
 #include "edge/packet.h"
@@ -69,5 +68,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

@@ -13,8 +13,7 @@
 /// late. So a connection with too many waiting bytes gets a signal at once, by one packet, once until none of it waits.
 ///
 /// Cost: O(1), and a look-up of user and connection for each packet.
-#ifndef MSFRS_EDGE_DAEMON_USER_ORDER_H
-#define MSFRS_EDGE_DAEMON_USER_ORDER_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -61,5 +60,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

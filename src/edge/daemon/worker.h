@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// One queue, its packet path and its thread.
-#ifndef MSFRS_EDGE_DAEMON_WORKER_H
-#define MSFRS_EDGE_DAEMON_WORKER_H
+#pragma once
 
 #include "daemon/event.h"
 #include "edge/daemon/nfqueue.h"
@@ -68,5 +67,3 @@ private:
 };
 
 } // namespace msfrs::edge
-
-#endif

@@ -18,8 +18,7 @@
 /// Owners of buckets: with bucket=flow every flow, weighted by its own weight times its class's (6.1); with
 /// bucket=class each class (6.2); with bucket=tree the flows within the tree of classes (6.3). A class with
 /// MSFRS_AGGREGATE is always one leaf. A changed weight of a class applies at once, that of a flow at its next arrival.
-#ifndef MSFRS_AQM_BUCKET_AQM_H
-#define MSFRS_AQM_BUCKET_AQM_H
+#pragma once
 
 #include "satellites/aqm/bucket_tree.h"
 
@@ -257,5 +256,3 @@ const msfrs_aqm_ops BucketAqm<Algorithm>::Ops = {
 };
 
 } // namespace msfrs
-
-#endif

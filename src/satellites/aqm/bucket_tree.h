@@ -13,8 +13,7 @@
 /// An interior node is active while a leaf below it is. It draws its height from its parent's sigma when it becomes
 /// active, and passes all its tokens up when it has lost its last leaf. A node also passes up tokens beyond its height
 /// that it does not need for its own debt (sigma > 0).
-#ifndef MSFRS_AQM_BUCKET_TREE_H
-#define MSFRS_AQM_BUCKET_TREE_H
+#pragma once
 
 #include "satellites/aqm/weighted_set.h"
 
@@ -151,5 +150,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -13,8 +13,7 @@
 /// Deviations: count is 0 for the first arrival after a drop, as in the paper's section 7; its pseudocode, with 1,
 /// would drop every packet from p_b = 1/2 on, which gentle reaches. An arrival at a queue that stays empty decays avg
 /// only by the time since the last such arrival; the paper would count the whole idle time again at each.
-#ifndef MSFRS_AQM_RED_H
-#define MSFRS_AQM_RED_H
+#pragma once
 
 #include "aqm/buffer.h"
 
@@ -126,5 +125,3 @@ private:
 constexpr msfrs_gauge AverageGauge = {"average", "packets or bytes", "average queue avg of RED"};
 
 } // namespace msfrs
-
-#endif

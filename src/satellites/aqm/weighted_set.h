@@ -6,8 +6,7 @@
 /// element of it, which it accepts with the probability weight / greatest weight of the group: more than 1/2, and 1 if
 /// all weights are equal or powers of two. There are as many groups as exponents in use, a handful for any number of
 /// elements. (An alias table would need rebuilding on every insertion or removal; a tree of sums costs O(log n).)
-#ifndef MSFRS_AQM_WEIGHTED_SET_H
-#define MSFRS_AQM_WEIGHTED_SET_H
+#pragma once
 
 #include "aqm/buffer.h"
 
@@ -146,5 +145,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -9,8 +9,7 @@
 /// Invariants: offered = delivered + dropped + held, in packets and in bytes, after every call; held memory (payload
 /// plus a fixed overhead per packet) never exceeds the limit; due times within a stream never decrease, even if the
 /// caller's clock goes back.
-#ifndef MSFRS_DELAYLINE_DELAY_QUEUE_H
-#define MSFRS_DELAYLINE_DELAY_QUEUE_H
+#pragma once
 
 #include "satellites/delayline/delay_table.h"
 
@@ -83,5 +82,3 @@ private:
 };
 
 } // namespace msfrs::delayline
-
-#endif

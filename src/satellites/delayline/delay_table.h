@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Selects the delay of a packet: address prefixes with a delay each, longest prefix first.
-#ifndef MSFRS_DELAYLINE_DELAY_TABLE_H
-#define MSFRS_DELAYLINE_DELAY_TABLE_H
+#pragma once
 
 #include "config/fields.h"
 
@@ -61,5 +60,3 @@ private:
 };
 
 } // namespace msfrs::delayline
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// A TUN interface, in this or another network namespace.
-#ifndef MSFRS_DELAYLINE_TUN_DEVICE_H
-#define MSFRS_DELAYLINE_TUN_DEVICE_H
+#pragma once
 
 #include "daemon/descriptor.h"
 
@@ -16,5 +15,3 @@ namespace msfrs::delayline {
 Descriptor OpenTun(const std::string &spec);
 
 } // namespace msfrs::delayline
-
-#endif

@@ -6,8 +6,7 @@
 ///
 /// The packets themselves stay in the kernel. The box holds copies for the functions, and the number of each packet for
 /// its verdict. It knows nothing of netlink and reads no clock except that of processor time, which is passed in.
-#ifndef MSFRS_MIDDLEBOX_BOX_H
-#define MSFRS_MIDDLEBOX_BOX_H
+#pragma once
 
 #include "edge/daemon/packet_path.h"
 #include "satellites/middlebox/cpu_stage.h"
@@ -86,5 +85,3 @@ private:
 };
 
 } // namespace msfrs::middlebox
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Measures how long each function takes on this machine, per packet size.
-#ifndef MSFRS_MIDDLEBOX_CALIBRATE_H
-#define MSFRS_MIDDLEBOX_CALIBRATE_H
+#pragma once
 
 #include "satellites/middlebox/function.h"
 #include "satellites/middlebox/processing_time.h"
@@ -27,5 +26,3 @@ std::vector<TimeOfSize> Measure(Function &, const std::vector<size_t> &sizes, un
 int Calibrate(std::ostream &, const FunctionOptions &, const std::function<int64_t()> &now);
 
 } // namespace msfrs::middlebox
-
-#endif

@@ -6,8 +6,7 @@
 /// The share leaves the order to the scheduler. A thread that spent all its time on functions would not read its queue,
 /// and the kernel would drop packets before any scheduler has seen them. The share is enforced by the measured time of
 /// functions; the scheduler uses the estimate, which it needs in advance.
-#ifndef MSFRS_MIDDLEBOX_CPU_STAGE_H
-#define MSFRS_MIDDLEBOX_CPU_STAGE_H
+#pragma once
 
 #include "satellites/middlebox/function.h"
 #include "satellites/middlebox/processing_time.h"
@@ -75,5 +74,3 @@ private:
 };
 
 } // namespace msfrs::middlebox
-
-#endif

@@ -8,8 +8,7 @@
 /// A function works on a copy. The forwarded packet stays unchanged: the output of encryption and redundancy
 /// elimination needs a peer that reverses it, and a gateway without one would only break its users' traffic. The CPU
 /// time is spent nevertheless, the result can be inspected until the next packet, and counters record the findings.
-#ifndef MSFRS_MIDDLEBOX_FUNCTION_H
-#define MSFRS_MIDDLEBOX_FUNCTION_H
+#pragma once
 
 #include "edge/match.h"
 
@@ -90,5 +89,3 @@ std::unique_ptr<Function> MakeRedundancy(const FunctionOptions &);
 std::unique_ptr<Function> MakeEncrypt(const FunctionOptions &);
 
 } // namespace msfrs::middlebox
-
-#endif

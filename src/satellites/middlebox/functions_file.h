@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The second file of msfrs-middlebox, which assigns functions to classes. See docs/design/middlebox.md.
-#ifndef MSFRS_MIDDLEBOX_FUNCTIONS_FILE_H
-#define MSFRS_MIDDLEBOX_FUNCTIONS_FILE_H
+#pragma once
 
 #include "edge/daemon/config.h"
 #include "satellites/middlebox/cpu_stage.h"
@@ -23,5 +22,3 @@ CpuConfig ReadFunctions(const std::string &path, const edge::Config &config);
 void CheckConfig(const edge::Config &, const std::string &file);
 
 } // namespace msfrs::middlebox
-
-#endif

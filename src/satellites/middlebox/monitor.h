@@ -6,8 +6,7 @@
 /// ICDT 2005 (Space-Saving), with bytes for counts. m flows are kept; a packet of another flow replaces the least of
 /// them and inherits its count. Of N bytes in all, every flow with more than N/m is kept, and the count of a flow is at
 /// least the bytes it sent, and at most `error` more.
-#ifndef MSFRS_MIDDLEBOX_MONITOR_H
-#define MSFRS_MIDDLEBOX_MONITOR_H
+#pragma once
 
 #include "satellites/middlebox/function.h"
 #include "sched/heap.h"
@@ -55,5 +54,3 @@ private:
 };
 
 } // namespace msfrs::middlebox
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// CPU time of a function for a packet of x bytes: alpha x + beta (ATFQ, section V-A).
-#ifndef MSFRS_MIDDLEBOX_PROCESSING_TIME_H
-#define MSFRS_MIDDLEBOX_PROCESSING_TIME_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -34,5 +33,3 @@ ProcessingTime Fit(const std::vector<TimeOfSize> &);
 double GreatestError(const ProcessingTime &, const std::vector<TimeOfSize> &samples);
 
 } // namespace msfrs::middlebox
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Characters of ASCII, whatever the locale is.
-#ifndef MSFRS_PAGE_ASCII_H
-#define MSFRS_PAGE_ASCII_H
+#pragma once
 
 #include <algorithm>
 #include <string>
@@ -35,5 +34,3 @@ inline std::string_view Trimmed(std::string_view text, const std::string_view bl
 }
 
 } // namespace msfrs::page
-
-#endif

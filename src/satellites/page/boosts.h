@@ -2,8 +2,7 @@
 /// \file
 /// Asks `msfrsctl set --expire` for boosts. msfrs-page has no right to change squid.conf or to control Squid: it leaves
 /// empty files, and root decides by their names. So the most that an intruder in msfrs-page could have is a few boosts.
-#ifndef MSFRS_PAGE_BOOSTS_H
-#define MSFRS_PAGE_BOOSTS_H
+#pragma once
 
 #include <string>
 
@@ -24,5 +23,3 @@ private:
 };
 
 } // namespace msfrs::page
-
-#endif

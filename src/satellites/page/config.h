@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The configuration of msfrs-page; docs/user/page.md describes the file.
-#ifndef MSFRS_PAGE_CONFIG_H
-#define MSFRS_PAGE_CONFIG_H
+#pragma once
 
 #include "config/keywords.h"
 
@@ -58,5 +57,3 @@ Config ReadConfig(const std::string &path);
 std::string ReadToken(const std::string &path);
 
 } // namespace msfrs::page
-
-#endif

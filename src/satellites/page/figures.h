@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The content of the page, computed from the manager's reports.
-#ifndef MSFRS_PAGE_FIGURES_H
-#define MSFRS_PAGE_FIGURES_H
+#pragma once
 
 #include "satellites/page/history.h"
 #include "satellites/page/name_book.h"
@@ -65,5 +64,3 @@ private:
 };
 
 } // namespace msfrs::page
-
-#endif

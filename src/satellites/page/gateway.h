@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The state of the gateway according to the metrics, and the rates between two polls.
-#ifndef MSFRS_PAGE_GATEWAY_H
-#define MSFRS_PAGE_GATEWAY_H
+#pragma once
 
 #include "satellites/page/openmetrics.h"
 
@@ -84,5 +83,3 @@ Flow FlowBetween(const GatewayState &before, const GatewayState &after, double s
 inline double Grown(const double before, const double after) { return after >= before ? after - before : after; }
 
 } // namespace msfrs::page
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Measurements of the last hour, in slots of some seconds: a ring for each figure, all of bounded size.
-#ifndef MSFRS_PAGE_HISTORY_H
-#define MSFRS_PAGE_HISTORY_H
+#pragma once
 
 #include <cstdint>
 #include <iosfwd>
@@ -69,5 +68,3 @@ private:
 };
 
 } // namespace msfrs::page
-
-#endif

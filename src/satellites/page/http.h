@@ -2,8 +2,7 @@
 /// \file
 /// The subset of HTTP/1.1 that the page needs: one GET, HEAD or POST per connection, without a body. Everything else,
 /// and everything ambiguous, is refused.
-#ifndef MSFRS_PAGE_HTTP_H
-#define MSFRS_PAGE_HTTP_H
+#pragma once
 
 #include <optional>
 #include <stdexcept>
@@ -60,5 +59,3 @@ struct Answer {
 std::string Write(const Answer &, bool head);
 
 } // namespace msfrs::page
-
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#ifndef MSFRS_PAGE_JSON_H
-#define MSFRS_PAGE_JSON_H
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -67,5 +66,3 @@ private:
 };
 
 } // namespace msfrs::page
-
-#endif

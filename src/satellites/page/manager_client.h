@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Client of Squid's cache manager.
-#ifndef MSFRS_PAGE_MANAGER_CLIENT_H
-#define MSFRS_PAGE_MANAGER_CLIENT_H
+#pragma once
 
 #include "satellites/page/config.h"
 
@@ -42,5 +41,3 @@ private:
 };
 
 } // namespace msfrs::page
-
-#endif

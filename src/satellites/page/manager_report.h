@@ -2,8 +2,7 @@
 /// \file
 /// Information that only the manager's YAML has: why requests are held, which ones wait, the users, and the use of the
 /// link in each interval. Only the YAML of src/report/ is supported: one row per line, strings in double quotes.
-#ifndef MSFRS_PAGE_MANAGER_REPORT_H
-#define MSFRS_PAGE_MANAGER_REPORT_H
+#pragma once
 
 #include "satellites/page/scanner.h"
 
@@ -65,5 +64,3 @@ struct ManagerReport {
 ManagerReport ReadManagerReport(std::string_view text);
 
 } // namespace msfrs::page
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Names of users: as the administrator has written them, and as DHCP clients call themselves.
-#ifndef MSFRS_PAGE_NAME_BOOK_H
-#define MSFRS_PAGE_NAME_BOOK_H
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -39,5 +38,3 @@ private:
 };
 
 } // namespace msfrs::page
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The files with names of users, read again when they change.
-#ifndef MSFRS_PAGE_NAME_FILES_H
-#define MSFRS_PAGE_NAME_FILES_H
+#pragma once
 
 #include "satellites/page/config.h"
 #include "satellites/page/name_book.h"
@@ -30,5 +29,3 @@ private:
 };
 
 } // namespace msfrs::page
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Parser for mgr:msfrs-metrics: the part of OpenMetrics 1.0 that Squid writes, without exemplars.
-#ifndef MSFRS_PAGE_OPENMETRICS_H
-#define MSFRS_PAGE_OPENMETRICS_H
+#pragma once
 
 #include "satellites/page/scanner.h"
 
@@ -33,5 +32,3 @@ struct Sample {
 std::vector<Sample> ReadOpenMetrics(std::string_view text);
 
 } // namespace msfrs::page
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The verdict on the whole gateway, in plain words.
-#ifndef MSFRS_PAGE_OVERALL_H
-#define MSFRS_PAGE_OVERALL_H
+#pragma once
 
 #include "satellites/page/situation.h"
 
@@ -18,5 +17,3 @@ size_t MinutesFull(const std::vector<float> &utilisation, size_t perMinute);
 std::string Overall(const Situation &, const std::string &since);
 
 } // namespace msfrs::page
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Reads a line of untrusted text from left to right.
-#ifndef MSFRS_PAGE_SCANNER_H
-#define MSFRS_PAGE_SCANNER_H
+#pragma once
 
 #include <stdexcept>
 #include <string>
@@ -94,5 +93,3 @@ void EachLine(std::string_view text, const Call &call)
 }
 
 } // namespace msfrs::page
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// msfrs-page: polls Squid, keeps the last hour, and answers requests.
-#ifndef MSFRS_PAGE_SERVICE_H
-#define MSFRS_PAGE_SERVICE_H
+#pragma once
 
 #include "daemon/answer_server.h"
 #include "satellites/page/boosts.h"
@@ -58,5 +57,3 @@ private:
 };
 
 } // namespace msfrs::page
-
-#endif

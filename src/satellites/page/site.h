@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The answers of the page, and access to them.
-#ifndef MSFRS_PAGE_SITE_H
-#define MSFRS_PAGE_SITE_H
+#pragma once
 
 #include "satellites/page/http.h"
 
@@ -71,5 +70,3 @@ private:
 };
 
 } // namespace msfrs::page
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The known state of the gateway, and the judgements that all sentences about it share.
-#ifndef MSFRS_PAGE_SITUATION_H
-#define MSFRS_PAGE_SITUATION_H
+#pragma once
 
 #include "satellites/page/gateway.h"
 #include "satellites/page/users.h"
@@ -32,5 +31,3 @@ std::optional<double> PastSquid(const Situation &);
 constexpr const char *RateTooHigh = "rate= of msfrs_link may be too high, see msfrsctl doctor.";
 
 } // namespace msfrs::page
-
-#endif

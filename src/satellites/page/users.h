@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Current usage: the users that the manager lists, and their recent rates.
-#ifndef MSFRS_PAGE_USERS_H
-#define MSFRS_PAGE_USERS_H
+#pragma once
 
 #include "satellites/page/manager_report.h"
 
@@ -39,5 +38,3 @@ private:
 };
 
 } // namespace msfrs::page
-
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#ifndef MSFRS_PAGE_UTF8_H
-#define MSFRS_PAGE_UTF8_H
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -29,5 +28,3 @@ std::string PercentEncoded(std::string_view text);
 std::optional<std::string> PercentDecoded(std::string_view text);
 
 } // namespace msfrs::page
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// "Why is it slow?", answered from the current state: by msfrs-page, and by msfrs-why for `msfrsctl why`.
-#ifndef MSFRS_PAGE_WHY_H
-#define MSFRS_PAGE_WHY_H
+#pragma once
 
 #include "satellites/page/situation.h"
 
@@ -47,5 +46,3 @@ Verdict WhySlow(const Situation &, const std::string &name, Who = Who::Anything)
 std::string SilentText(const std::string &address);
 
 } // namespace msfrs::page
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Figures as people read them.
-#ifndef MSFRS_PAGE_WORDS_H
-#define MSFRS_PAGE_WORDS_H
+#pragma once
 
 #include <string>
 
@@ -25,5 +24,3 @@ std::string Duration(double seconds);
 std::string RateText(double rate);
 
 } // namespace msfrs::page
-
-#endif

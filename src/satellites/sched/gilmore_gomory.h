@@ -11,8 +11,7 @@
 ///
 /// The optimal order is not unique. Ties in A or B go to the job given first, ties in the cost of interchanges to the
 /// one at the smaller B: the result depends only on the input.
-#ifndef MSFRS_SCHED_GILMORE_GOMORY_H
-#define MSFRS_SCHED_GILMORE_GOMORY_H
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -155,5 +154,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -5,8 +5,7 @@
 ///
 /// An item visits the resources est[1], est[2], ... and then the link, est[0] (a packet is sent when it has been
 /// processed). est[0] is in bytes, as everywhere; the others are processing times in Ticks.
-#ifndef MSFRS_SCHED_MULTI_RESOURCE_H
-#define MSFRS_SCHED_MULTI_RESOURCE_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -103,5 +102,3 @@ int MakeRoom(Heap &heap, const size_t n)
 inline double Microseconds(const Stamp stamp) { return std::ldexp(static_cast<double>(stamp), -StampFraction) * 1e-4; }
 
 } // namespace msfrs
-
-#endif

@@ -3,8 +3,7 @@
 /// A heap of tags, least first, for very many members. It differs from heap.h in its use of the cache: four children
 /// per node, which fill one cache line, and positions in an array of 4 bytes per member, so that moving a member does
 /// not write to the member's own memory. With 100,000 members this halves the time.
-#ifndef MSFRS_SCHED_TAG_HEAP_H
-#define MSFRS_SCHED_TAG_HEAP_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -118,5 +117,3 @@ private:
 };
 
 } // namespace msfrs
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The configuration of msfrs-share; conf/share.conf describes the file.
-#ifndef MSFRS_SHARE_CONFIG_H
-#define MSFRS_SHARE_CONFIG_H
+#pragma once
 
 #include "daemon/machine.h"
 #include "satellites/share/redis_store.h"
@@ -33,5 +32,3 @@ Config ReadConfig(const std::string &path);
 void ReadPassword(Config &);
 
 } // namespace msfrs::share
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The daemon: the segment, the store, the control socket, signals.
-#ifndef MSFRS_SHARE_DAEMON_H
-#define MSFRS_SHARE_DAEMON_H
+#pragma once
 
 #include "daemon/control.h"
 #include "daemon/event.h"
@@ -47,5 +46,3 @@ private:
 };
 
 } // namespace msfrs::share
-
-#endif

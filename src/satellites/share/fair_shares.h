@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Each gateway's fair share of W+. Pure, except for its memory of the gateways that recently exceeded their shares.
-#ifndef MSFRS_SHARE_FAIR_SHARES_H
-#define MSFRS_SHARE_FAIR_SHARES_H
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -41,5 +40,3 @@ private:
 };
 
 } // namespace msfrs::share
-
-#endif

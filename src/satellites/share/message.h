@@ -16,8 +16,7 @@
 ///
 /// The content was written by another machine: DecodeMessage() refuses messages of a wrong length and values outside
 /// the ranges given here.
-#ifndef MSFRS_SHARE_MESSAGE_H
-#define MSFRS_SHARE_MESSAGE_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -73,5 +72,3 @@ std::string EncodeMessage(const Sums &sums);
 std::optional<Sums> DecodeMessage(std::string_view text, std::string &why);
 
 } // namespace msfrs::share
-
-#endif

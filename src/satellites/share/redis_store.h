@@ -2,8 +2,7 @@
 /// \file
 /// The store in Valkey or Redis: an expiring key for each gateway. Non-blocking: one connection, opened when needed;
 /// all commands of an exchange are sent at once.
-#ifndef MSFRS_SHARE_REDIS_STORE_H
-#define MSFRS_SHARE_REDIS_STORE_H
+#pragma once
 
 #include "daemon/event.h"
 #include "satellites/share/replies.h"
@@ -70,5 +69,3 @@ private:
 };
 
 } // namespace msfrs::share
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The replies of Valkey or Redis to the commands of one exchange. They come from a network: nothing is trusted.
-#ifndef MSFRS_SHARE_REPLIES_H
-#define MSFRS_SHARE_REPLIES_H
+#pragma once
 
 #include "satellites/share/store.h"
 
@@ -52,5 +51,3 @@ private:
 };
 
 } // namespace msfrs::share
-
-#endif

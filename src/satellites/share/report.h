@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The report of a running msfrs-share: as text for people, and as OpenMetrics.
-#ifndef MSFRS_SHARE_REPORT_H
-#define MSFRS_SHARE_REPORT_H
+#pragma once
 
 #include "satellites/share/sharing.h"
 
@@ -25,5 +24,3 @@ std::string Text(const Report &);
 std::string OpenMetrics(const Report &);
 
 } // namespace msfrs::share
-
-#endif

@@ -2,8 +2,7 @@
 /// \file
 /// msfrs-share's view of the ledger's segment: the sums of the parties of this machine, and a slot for each of the
 /// other gateways.
-#ifndef MSFRS_SHARE_SEGMENT_BOARD_H
-#define MSFRS_SHARE_SEGMENT_BOARD_H
+#pragma once
 
 #include "ledger/segment.h"
 #include "ledger/slots.h"
@@ -79,5 +78,3 @@ private:
 };
 
 } // namespace msfrs::share
-
-#endif

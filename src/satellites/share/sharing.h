@@ -11,8 +11,7 @@
 ///
 /// The slots shown for a gateway are its fair share of W+ by demand (max-min) if it needs that many, and otherwise the
 /// slots it has. Messages are one or two intervals old; shares do not change that fast, slots do.
-#ifndef MSFRS_SHARE_SHARING_H
-#define MSFRS_SHARE_SHARING_H
+#pragma once
 
 #include "satellites/share/fair_shares.h"
 #include "satellites/share/message.h"
@@ -147,5 +146,3 @@ private:
 };
 
 } // namespace msfrs::share
-
-#endif

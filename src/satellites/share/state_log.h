@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Logs one line for each change of a state, rate-limited if it changes all the time.
-#ifndef MSFRS_SHARE_STATE_LOG_H
-#define MSFRS_SHARE_STATE_LOG_H
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -68,5 +67,3 @@ private:
 };
 
 } // namespace msfrs::share
-
-#endif

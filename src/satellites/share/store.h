@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The store through which the gateways of a link exchange messages.
-#ifndef MSFRS_SHARE_STORE_H
-#define MSFRS_SHARE_STORE_H
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -30,5 +29,3 @@ public:
 };
 
 } // namespace msfrs::share
-
-#endif

@@ -2,8 +2,7 @@
 /// \file
 /// A connection of the gateway to a server: handshake, requests one after the other, answers. Uplink and the path
 /// between server and provider have unlimited capacity; the downlink is the Link.
-#ifndef MSFRS_SIM_ACCESS_CONNECTION_H
-#define MSFRS_SIM_ACCESS_CONNECTION_H
+#pragma once
 
 #include "sim/link/link.h"
 #include "sim/access/receiver.h"
@@ -74,5 +73,3 @@ private:
 };
 
 } // namespace msfrs::sim::access
-
-#endif

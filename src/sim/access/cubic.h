@@ -2,8 +2,7 @@
 /// \file
 /// The congestion window of Linux servers: slow start that ends when RTT samples grow (HyStart), then CUBIC (RFC 9438).
 /// In segments.
-#ifndef MSFRS_SIM_ACCESS_CUBIC_H
-#define MSFRS_SIM_ACCESS_CUBIC_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -47,5 +46,3 @@ private:
 };
 
 } // namespace msfrs::sim::access
-
-#endif

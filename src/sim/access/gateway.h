@@ -2,8 +2,7 @@
 /// \file
 /// The gateway: patched Squid, driving the real RequestScheduler with Squid's Session. Without a configuration it is
 /// unmodified Squid.
-#ifndef MSFRS_SIM_ACCESS_GATEWAY_H
-#define MSFRS_SIM_ACCESS_GATEWAY_H
+#pragma once
 
 #include "engine/request_scheduler.h"
 #include "sim/access/connection.h"
@@ -91,5 +90,3 @@ private:
 };
 
 } // namespace msfrs::sim::access
-
-#endif

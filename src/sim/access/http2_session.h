@@ -8,8 +8,7 @@
 /// It writes as long as the socket has room (Sender::room()), and queue and socket are FIFO. So large responses share a
 /// connection by turns of 32 KB, and small ones wait for the socket. Flow control of HTTP/2 and limits of streams are
 /// not simulated: browsers' windows are larger than those of TCP here.
-#ifndef MSFRS_SIM_ACCESS_HTTP2_SESSION_H
-#define MSFRS_SIM_ACCESS_HTTP2_SESSION_H
+#pragma once
 
 #include "sim/access/gateway.h"
 
@@ -115,5 +114,3 @@ private:
 };
 
 } // namespace msfrs::sim::access
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Traffic that shares the link and does not pass the gateway: downloads by plain TCP, and an unresponsive stream.
-#ifndef MSFRS_SIM_ACCESS_OTHERS_H
-#define MSFRS_SIM_ACCESS_OTHERS_H
+#pragma once
 
 #include "sim/access/connection.h"
 
@@ -37,5 +36,3 @@ private:
 };
 
 } // namespace msfrs::sim::access
-
-#endif

@@ -3,8 +3,7 @@
 /// The gateway's end of a TCP connection to a server, as in Linux: the receive buffer and the window that follows from
 /// it, delayed acknowledgements, SO_RCVLOWAT, and the receiver's RTT estimate from timestamps. Buffers and windows are
 /// counted in bytes of payload: the share of a buffer that the kernel offers (BufferShare) is not simulated.
-#ifndef MSFRS_SIM_ACCESS_RECEIVER_H
-#define MSFRS_SIM_ACCESS_RECEIVER_H
+#pragma once
 
 #include "sim/access/sender.h"
 
@@ -66,5 +65,3 @@ private:
 };
 
 } // namespace msfrs::sim::access
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Replays the requests recorded in a field trial.
-#ifndef MSFRS_SIM_ACCESS_RECORDED_H
-#define MSFRS_SIM_ACCESS_RECORDED_H
+#pragma once
 
 #include "sim/access/workload.h"
 
@@ -15,5 +14,3 @@ std::vector<Arrival> ReadRecorded(const std::string &path, const std::vector<std
                                   const std::vector<uint32_t> &users, uint32_t servers);
 
 } // namespace msfrs::sim::access
-
-#endif

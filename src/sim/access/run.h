@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// A complete run: link, gateway and users, and the measurements.
-#ifndef MSFRS_SIM_ACCESS_RUN_H
-#define MSFRS_SIM_ACCESS_RUN_H
+#pragma once
 
 #include "sim/access/others.h"
 #include "sim/access/trace.h"
@@ -77,5 +76,3 @@ void LetJump(std::vector<ServerPath> &, size_t count, msfrs_time jump, msfrs_tim
 RunResult Simulate(const RunParams &);
 
 } // namespace msfrs::sim::access
-
-#endif

@@ -2,8 +2,7 @@
 /// \file
 /// A server's end of a TCP connection, as in Linux: CUBIC, selective acknowledgements, RACK (RFC 8985) with its tail
 /// loss probe, proportional rate reduction (RFC 6937). Only the direction from the server is simulated.
-#ifndef MSFRS_SIM_ACCESS_SENDER_H
-#define MSFRS_SIM_ACCESS_SENDER_H
+#pragma once
 
 #include "sim/link/clock.h"
 #include "sim/access/cubic.h"
@@ -97,5 +96,3 @@ private:
 };
 
 } // namespace msfrs::sim::access
-
-#endif

@@ -2,8 +2,7 @@
 /// \file
 /// One transaction at the simulated gateway: Squid's Session, and its connection and continuations as in squid::Ticket.
 /// Transaction uses it to forward an HTTP/1 response, and Tunnel a tunnel.
-#ifndef MSFRS_SIM_ACCESS_TICKET_H
-#define MSFRS_SIM_ACCESS_TICKET_H
+#pragma once
 
 #include "session/session.h"
 #include "sim/access/gateway.h"
@@ -93,5 +92,3 @@ private:
 };
 
 } // namespace msfrs::sim::access
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Links whose rate follows a trace: a file in Mahimahi's format, or one of four courses generated from a seed.
-#ifndef MSFRS_SIM_ACCESS_TRACE_H
-#define MSFRS_SIM_ACCESS_TRACE_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -39,5 +38,3 @@ RateTrace MakeTrace(const std::string &name, double rate, double seconds, uint64
 double MeanRate(const RateTrace &, double from, double until);
 
 } // namespace msfrs::sim::access
-
-#endif

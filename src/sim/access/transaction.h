@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// One HTTP/1 request at the simulated gateway, forwarded as by Squid on a persistent connection.
-#ifndef MSFRS_SIM_ACCESS_TRANSACTION_H
-#define MSFRS_SIM_ACCESS_TRANSACTION_H
+#pragma once
 
 #include "sim/access/ticket.h"
 
@@ -28,5 +27,3 @@ private:
 };
 
 } // namespace msfrs::sim::access
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// One tunnel at the simulated gateway, as in Squid's patched tunnel.cc.
-#ifndef MSFRS_SIM_ACCESS_TUNNEL_H
-#define MSFRS_SIM_ACCESS_TUNNEL_H
+#pragma once
 
 #include "sim/access/http2_session.h"
 #include "sim/access/ticket.h"
@@ -28,5 +27,3 @@ private:
 };
 
 } // namespace msfrs::sim::access
-
-#endif

@@ -2,8 +2,7 @@
 /// \file
 /// Unfinished work, the bytes requested and not received yet, and the utilisation meanwhile: as the field trial defines
 /// them (fieldtrial/analysis/work.py), so that they are comparable between gateways.
-#ifndef MSFRS_SIM_ACCESS_WORK_H
-#define MSFRS_SIM_ACCESS_WORK_H
+#pragma once
 
 #include "sim/link/link.h"
 #include "sim/access/trace.h"
@@ -46,5 +45,3 @@ private:
 };
 
 } // namespace msfrs::sim::access
-
-#endif

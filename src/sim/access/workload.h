@@ -2,8 +2,7 @@
 /// \file
 /// The users' requests: the field trial's backlogged, open and pages workloads, with the same distributions, and a
 /// burst. Each user has a random generator of its own, so that every variant of a run gets the same requests.
-#ifndef MSFRS_SIM_ACCESS_WORKLOAD_H
-#define MSFRS_SIM_ACCESS_WORKLOAD_H
+#pragma once
 
 #include "sim/access/gateway.h"
 
@@ -118,5 +117,3 @@ private:
 };
 
 } // namespace msfrs::sim::access
-
-#endif

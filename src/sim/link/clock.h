@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Simulated time: an event queue with a reproducible order.
-#ifndef MSFRS_SIM_LINK_CLOCK_H
-#define MSFRS_SIM_LINK_CLOCK_H
+#pragma once
 
 #include "plugin/msfrs_plugin.h"
 
@@ -71,5 +70,3 @@ private:
 };
 
 } // namespace msfrs::sim
-
-#endif

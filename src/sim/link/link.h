@@ -3,8 +3,7 @@
 /// The simulated link: a token bucket and, before it, a drop-tail queue in bytes. With a bucket of two full frames it
 /// is the provider's, as in the field trial, which uses sch_tbf. Without a bucket it is a wire: frames leave one after
 /// the other, each after its transmission time. For a link behind a scheduler see port.h.
-#ifndef MSFRS_SIM_LINK_LINK_H
-#define MSFRS_SIM_LINK_LINK_H
+#pragma once
 
 #include "sim/link/clock.h"
 
@@ -75,5 +74,3 @@ private:
 };
 
 } // namespace msfrs::sim
-
-#endif

@@ -2,8 +2,7 @@
 /// \file
 /// An output port: a scheduler, and an AQM if wanted, before a link. The engine is the only queue: one packet at a time
 /// is on the link, and takes its whole transmission time.
-#ifndef MSFRS_SIM_LINK_PORT_H
-#define MSFRS_SIM_LINK_PORT_H
+#pragma once
 
 #include "engine/engine.h"
 #include "sim/link/link.h"
@@ -54,5 +53,3 @@ private:
 };
 
 } // namespace msfrs::sim
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Synthetic packets, as the kernel would queue them, and recorded verdicts.
-#ifndef MSFRS_TEST_EDGE_DAEMON_PACKETS_H
-#define MSFRS_TEST_EDGE_DAEMON_PACKETS_H
+#pragma once
 
 #include "edge/daemon/packet_path.h"
 
@@ -155,5 +154,3 @@ public:
 };
 
 } // namespace msfrs::test
-
-#endif

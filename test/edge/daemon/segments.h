@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Synthetic TCP segments, with IPv4 or IPv6 headers and options.
-#ifndef MSFRS_TEST_EDGE_DAEMON_SEGMENTS_H
-#define MSFRS_TEST_EDGE_DAEMON_SEGMENTS_H
+#pragma once
 
 #include "edge/match.h"
 
@@ -69,5 +68,3 @@ inline std::vector<uint8_t> MadeSegment(const SegmentOf &of)
 }
 
 } // namespace msfrs::test
-
-#endif

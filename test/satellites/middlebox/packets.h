@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Common parts of the functions' tests: packets in memory that ends with them, and reproducible options.
-#ifndef MSFRS_TEST_MIDDLEBOX_PACKETS_H
-#define MSFRS_TEST_MIDDLEBOX_PACKETS_H
+#pragma once
 
 #include "satellites/middlebox/function.h"
 #include "edge/packet.h"
@@ -90,5 +89,3 @@ inline uint64_t Count(const middlebox::Function &f, const std::string &name)
 }
 
 } // namespace msfrs::test
-
-#endif

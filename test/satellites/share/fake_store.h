@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// A store without a network, shared by several gateways of a test.
-#ifndef MSFRS_TEST_SHARE_FAKE_STORE_H
-#define MSFRS_TEST_SHARE_FAKE_STORE_H
+#pragma once
 
 #include "satellites/share/sharing.h"
 
@@ -65,5 +64,3 @@ private:
 };
 
 } // namespace msfrs::test
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Shops for tests, and measurements in them.
-#ifndef MSFRS_TEST_SUPPORT_SHOPS_H
-#define MSFRS_TEST_SUPPORT_SHOPS_H
+#pragma once
 
 #include "satellites/sim/shop/shop.h"
 #include "support/backlog.h"
@@ -145,5 +144,3 @@ private:
 };
 
 } // namespace msfrs::test
-
-#endif

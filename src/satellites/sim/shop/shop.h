@@ -10,8 +10,7 @@
 ///     S(p', 1) = S(p, 1) + L(p, 1) + max_n (sum_{2..n} L(p, j) - sum_{1..n-1} L(p', j), 0)             (3)
 ///
 /// and is chosen when the first resource becomes free, among the packets that have arrived by then.
-#ifndef MSFRS_SIM_SHOP_SHOP_H
-#define MSFRS_SIM_SHOP_SHOP_H
+#pragma once
 
 #include "engine/engine.h"
 #include "satellites/sched/multi_resource.h"
@@ -96,5 +95,3 @@ private:
 };
 
 } // namespace msfrs::sim
-
-#endif
