@@ -16,8 +16,9 @@
 ///                max(lead_floor, lead exp(-t / lead_time)), where t is the time for which the least served user has
 ///                had items waiting. So a large response waits for small ones at first, and gets its share in the end.
 ///                A user without service for lead_time goes next, whatever remains. An item of unknown size counts as
-///                many bytes as it has had, at least 4096. (order=attained: the least served user, and within a user
-///                the item with the least attained service. Packets always keep their order.)
+///                many bytes as it has had, at least 4096. If it is the longest waiting of its user, for lead_time, it
+///                goes before the user's others. (order=attained: the least served user, and within a user the item
+///                with the least attained service. Packets always keep their order.)
 ///   wake=virtual a class whose queue was empty takes max(own SC, V - lag). V is the greatest so far of the least SC
 ///                among the queued classes at each pick. While nothing is queued V grows with every charge, since
 ///                bandwidth used while nobody waits costs nothing. The same holds for users of a class. (wake=paper: an
@@ -278,7 +279,7 @@ msfrs_item *Pick(void *const inst, const msfrs_time now, const msfrs_pick mode, 
     if (self.queued.empty())
         return nullptr;
     if (mode == MSFRS_PICK_ANY)
-        return Next(NextUser(self));
+        return Chosen(self, NextUser(self));
 
     // A class with nothing queued but items in service counts as if it queued now: max(SC, V).
     const double least = std::min(self.queued.keyAt(0), std::max(self.active.keyAt(0), *self.virtualTime));

@@ -52,6 +52,15 @@ inline double MostAhead(const Instance &self)
     return *self.sharers > 0 && self.favour.left(self.now) > 0 ? NoBound : Bound(self, self.ahead);
 }
 
+/// The item of a user that goes next in any slot. What the longest waiting one has left may be unknown: with what it has
+/// had in place of that, it would wait for as long as the user makes new requests.
+inline msfrs_item *Chosen(const Instance &self, const FlowState &f)
+{
+    const auto longest = f.flow->head; // the host's queue is in order of arrival
+    const bool starves = longest->remaining < 0 && static_cast<double>(self.now - longest->enqueued) >= self.leadTime;
+    return starves && self.ahead != NoBound ? longest : Next(f);
+}
+
 /// The user of a class that may use the reserve, or null: the least served of those with a fresh item, if it is not too
 /// far ahead of the least served of all. Otherwise a user with many requests would use the reserve all the time and get
 /// more than its share. Null also while the least served user is neglected: items of the reserve keep W above W+, and

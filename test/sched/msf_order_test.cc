@@ -147,6 +147,23 @@ TEST_F(Lead, WithinAUserTheLeastLeftGoesFirstAndWhatIsNewBeforeThat)
     EXPECT_EQ(order, "new 4 3 2 1 ");
 }
 
+TEST_F(Lead, AnItemOfUnknownSizeThatHasWaitedForLeadTimeIsTheNextOfItsUser)
+{
+    auto *const unknown = d.arrive(c, "user", 0, "unknown");
+    d.pick();
+    d.charge(*unknown, 50'000);
+    d.requeue(*unknown);
+    for (int second = 0; second < 10; ++second) { // its user goes on asking for small ones
+        auto *const small = d.arrive(c, "user", 0, "small");
+        ASSERT_EQ(d.pick(), small) << "after " << second << " s";
+        d.charge(*small, 1000);
+        d.done(*small);
+        d.clock.advance(Second);
+    }
+    d.arrive(c, "user", 0, "small");
+    EXPECT_EQ(d.pick(), unknown);
+}
+
 TEST_F(Lead, WhatIsHeardWhileItWaitsCounts)
 {
     auto *const a = begun("a", 1, 1000), *const b = begun("b", 1, 2000);
