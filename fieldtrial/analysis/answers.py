@@ -11,7 +11,7 @@ from ..base.spec import FAIRNESS, QUEUE
 from . import call, stats, verdict, video, wording
 from .measures import Measures
 from .stats import StatsError
-from .targets import OFF, OURS, STOCK, first_class, ratio_interval
+from .targets import OFF, OURS, STOCK, first_class, mean, ratio_interval
 
 BETTER, SAME, WORSE, UNJUDGED = 'better', 'same', 'worse', verdict.UNJUDGED
 #: Values that differ by less are the same: as much as is allowed between the patched Squid with `msfrs off` and the
@@ -43,10 +43,6 @@ class Quantity:
         return stats.mean_of(self.values(measured, name))
 
 
-def _mean(sample, survival=None):
-    return sample.mean(survival)
-
-
 def _of_sample(title, sample):
     # 0.1 s: the delay below which people see an effect as immediate (Nielsen, Usability Engineering, 1993).
     return Quantity(title, lambda m, name: sample(m, name).mean(), wording.seconds, least=0.1, sample=sample)
@@ -72,10 +68,6 @@ def _bps(value):
     return wording.rate(float(f'{value:.3g}'))
 
 
-def _ms(value):
-    return f'{wording.number(value)} ms'
-
-
 #: The figures that a workload's sentences may contain, by name.
 QUANTITIES = {
     'page': _of_sample('Page load, s', lambda m, name: m.page_sample(name)),
@@ -91,17 +83,18 @@ QUANTITIES = {
     # 1 %: what the target of playback allows.
     'stalled': Quantity('Playback stalled, % of the time', video.stalled_share, wording.percent, unit=0.01, least=0.01),
     # Jitter buffers work in whole packets.
-    'delay': Quantity('Delay of voice (p95), ms', _of_all(call.p95_ms), _ms, least=call.PACKET_MS, by_class=False),
+    'delay': Quantity('Delay of voice (p95), ms', _of_all(call.p95_ms), wording.milliseconds, least=call.PACKET_MS,
+                      by_class=False),
     # 0.1: half of what the target leaves below an undisturbed call.
     'score': Quantity('Opinion score of the call, 1 to 4.5', _of_all(call.score), '{:.2f}'.format, least=0.1, more=True,
                       by_class=False),
     # 5 ms: the queue that CoDel tolerates.
-    'queue': Quantity("Delay in the provider's queue, ms", _of_all(Measures.queue_mean_ms), _ms, least=5.0,
-                      by_class=False),
+    'queue': Quantity("Delay in the provider's queue, ms", _of_all(Measures.queue_mean_ms), wording.milliseconds,
+                      least=5.0, by_class=False),
     # 0.5 %: with it a TCP connection of 100 ms still reaches 2 Mbit/s (Mathis et al., 1997).
     'drops': Quantity('Packets dropped, %', _of_all(Measures.drop_share), wording.percent, unit=0.01, least=0.005,
                       by_class=False),
-    'cpu': Quantity("Squid's processor time, s/GB", _of_all(Measures.cpu_per_gb), lambda s: f'{wording.number(s)} s/GB',
+    'cpu': Quantity("Squid's processor time, s/GB", _of_all(Measures.cpu_per_gb), wording.per_gb,
                     by_class=False),
 }
 
@@ -169,7 +162,7 @@ def _compared(what, name, ours, stock):
     if any(each * gain <= 0 for each in gains):
         return SAME
     if what.sample and len(gains) == 1:
-        noise = ratio_interval(_mean, what.sample(ours[0], name), what.sample(stock[0], name))
+        noise = ratio_interval(mean, what.sample(ours[0], name), what.sample(stock[0], name))
         if noise and noise[0] <= 1 <= noise[1]:
             return SAME
     return BETTER if gain > 0 else WORSE

@@ -9,7 +9,7 @@ from ..base.disturbance import ENDS, LABELS
 from . import call, paper, recovery, stats, video, wording, work
 from .measures import SIZE_LABELS, Measures
 from .stats import StatsError
-from .wording import percent, seconds
+from .wording import milliseconds, percent, seconds
 
 OURS, PAPER_ARM, STOCK, HTB, EDGE, OFF = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb', 'msfrs-edge', 'off'
 AUTO = 'msfrs-auto'
@@ -33,8 +33,7 @@ class Target:
     """A target that an arm must reach.
 
     `measure(ours)` or, with `against`, `measure(ours, other)` on Measures gives a Figure. `limit` is a number, or a
-    function of the cell. `settings` are ((text, test of a cell), ...): the settings that a full run must have. Every
-    cell of `workloads` that passes `only` is judged, whether it is one of the settings or not.
+    function of the cell. Every cell of `workloads` that passes `only` is judged.
     "{first}" in `name` and `plain` stands for the class with the greatest weight.
     """
 
@@ -47,21 +46,12 @@ class Target:
     plain: str              # the measured quantity, as the subject of a sentence
     against: str = None
     arm: str = OURS
-    settings: tuple = ()
     only: Callable = field(default=lambda cell: True)
     traced: bool = False    # whether it applies only to links whose rate follows a trace
 
     def judges(self, cell):
         """Whether the target applies to a cell."""
         return cell.workload in self.workloads and bool(cell.trace) == self.traced and self.only(cell)
-
-    def reached(self, value, limit):
-        """Whether `value` meets `limit`."""
-        return self.rule[0](value, limit)
-
-    def wanted(self, limit):
-        """The limit as text."""
-        return self.rule[1](limit)
 
     def compared(self):
         """The arms compared, as text."""
@@ -87,19 +77,19 @@ def of_one(value, form):
     return measure
 
 
-def _ms(value):
-    return f'{wording.number(value)} ms'
-
-
-queue_delay, queue_p95 = of_one(Measures.queue_mean_ms, _ms), of_one(Measures.queue_p95_ms, _ms)
+queue_delay, queue_p95 = (of_one(value, milliseconds) for value in (Measures.queue_mean_ms, Measures.queue_p95_ms))
 utilisation = of_one(Measures.utilisation, lambda value: percent(value, 2))
+
+
+def _error(ratios, errors, more=''):
+    """Figure of the throughput ratios per user of a class: the largest deviation from the weights."""
+    farthest = stats.worst(errors)
+    return Figure(abs(farthest), f'{wording.ratios(ratios)} ({wording.signed_percent(farthest, 2)}){more}')
 
 
 def weights_error(measures):
     """Largest deviation of the throughput ratios per user from the weights."""
-    ratios, errors = measures.ratios()
-    farthest = stats.worst(errors)
-    return Figure(abs(farthest), f'{wording.ratios(ratios)} ({wording.signed_percent(farthest, 2)})')
+    return _error(*measures.ratios())
 
 
 def bitrate_of_due(measures):
@@ -123,9 +113,7 @@ def pooled_error(disturbance):
         ratios, errors, count = recovery.together(measures, disturbance)
         if count == 1:
             raise StatsError('the disturbance occurred once; disturbed.repeat repeats it')
-        farthest = stats.worst(errors)
-        return Figure(abs(farthest), f'{wording.ratios(ratios)} ({wording.signed_percent(farthest, 2)}) over {count} '
-                                     'occurrences')
+        return _error(ratios, errors, f' over {count} occurrences')
     return measure
 
 
@@ -193,7 +181,8 @@ def ratio_interval(resample, ours, other):
     return stats.bootstrap(drawn_ratio, ours.blocks, seed=1)
 
 
-def _mean(sample, survival=None):
+def mean(sample, survival=None):
+    """The statistic of most targets of latency: the mean of a Sample, or of what is redrawn of it."""
     return sample.mean(survival)
 
 
@@ -201,11 +190,15 @@ def _p95(sample, survival=None):
     return sample.quantile(0.95, survival)
 
 
+def _class(name, measures):
+    return name(measures.cell.weights) if callable(name) else name
+
+
 def latency(statistic, name=None, size=None, of_all=False):
     """Figure of two arms: `statistic` of the latency of a class (`name`, or a function that picks it from the weights)
     and a size, relative to the same of the other arm, or to all classes of the other arm (`of_all`)."""
     def measure(ours, other):
-        chosen = name(ours.cell.weights) if callable(name) else name
+        chosen = _class(name, ours)
         return _relative(statistic, ours.sample(chosen, size), other.sample(None if of_all else chosen, size))
     return measure
 
@@ -214,7 +207,7 @@ def relative_mean(ours, other, name=None, size=None, near=None):
     """Figure of two arms: mean latency of a class, a size or a group of servers; with an interval only for all
     requests, because each interval takes hundreds of draws."""
     which = name, size, near
-    return _relative(_mean, ours.sample(*which), other.sample(*which), interval=which == (None, None, None))
+    return _relative(mean, ours.sample(*which), other.sample(*which), interval=which == (None, None, None))
 
 
 def worst_class(statistic, size=None):
@@ -228,10 +221,9 @@ def worst_class(statistic, size=None):
     return measure
 
 
-def pages(name, http3=False):
-    """Figure of two arms: mean page load time of one class; `http3`: only of users who speak it."""
-    return lambda ours, other: _relative(_mean, *(side.page_sample(name(side.cell.weights), http3)
-                                                  for side in (ours, other)))
+def pages(name=None, http3=False):
+    """Figure of two arms: mean page load time of one class, as for latency(); `http3`: only of users who speak it."""
+    return lambda ours, other: _relative(mean, *(side.page_sample(_class(name, side), http3) for side in (ours, other)))
 
 
 def of_both(value, form):
@@ -261,29 +253,7 @@ def first_class(weights):
     return max(weights, key=weights.get)
 
 
-def all_classes(_weights):
-    """Selects all classes."""
-    return None
-
-
 # --- the targets -----------------------------------------------------------------------------------------------------
-
-def _at_rates(*rates):
-    return tuple((wording.rate(rate), lambda cell, rate=rate: cell.rate_bps == rate) for rate in rates)
-
-
-def _with(key, *values, form=str):
-    return tuple((form(value), lambda cell, value=value: abs(cell.parameters.get(key, math.nan) - value) < 1e-9)
-                 for value in values)
-
-
-def _buffers(*bdps):
-    return tuple((f'ISP buffer {bdp:g} BDP', lambda cell, bdp=bdp: cell.buffer_bdp == bdp) for bdp in bdps)
-
-
-def _deep(cell):
-    return cell.buffer_bdp >= DEEP_BDP
-
 
 AT_MOST = operator.le, lambda limit: f'at most {percent(limit, 0)}'
 AT_LEAST = operator.ge, lambda limit: f'at least {percent(limit, 2)}'
@@ -292,6 +262,37 @@ BELOW = operator.lt, lambda limit: f'below {percent(limit, 0)}'
 MOST_MS = operator.le, lambda limit: f'at most {limit:g} ms'
 SCORE = operator.ge, lambda limit: f'at least {limit:g}'
 NOT_LESS = operator.ge, lambda limit: f'at least {percent(limit, 0)}'
+
+TUNNELS, DISTURBED, SAME = 'Over kept tunnels', 'After a disturbance', 'Patched, and off'
+FEW, VIDEO, CALL = 'Few users', 'Video', 'A call'
+SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
+SCALE = 'A fast link, and many users'
+BESIDE, VARIABLE_RATE = 'Traffic beside Squid', 'A variable-rate link'
+QUIC = 'HTTP/3 beside TCP'
+PAGES, QUEUE, COST, TRUST, CLAIM = 'Page loads', "The ISP's queue", 'Cost', 'Requests lost', "The paper's claim"
+RATIO = "The ratio of the classes' throughput"
+
+QUEUE_OF_BOTH = of_both(Measures.queue_mean_ms, milliseconds)
+WORK_OF_BOTH = of_both(work.unfinished_bytes, wording.kilobytes)
+DROPS_OF_BOTH = of_both(Measures.drops_per_mb, lambda count: f'{wording.number(count)}/MB')
+CPU_OF_BOTH = of_both(Measures.cpu_per_gb, wording.per_gb)
+
+
+def _flood(cell):
+    """Rate of the unresponsive UDP beside Squid, of C."""
+    return cell.parameters.get('flood', 0)
+
+
+def _calm(cell):
+    return not _flood(cell)
+
+
+def _some_left(cell):
+    return 0 < _flood(cell) < 1
+
+
+def _many(cell):
+    return len(cell.users) >= 2000
 
 
 def _table_1(cell):
@@ -302,126 +303,36 @@ def _table_1(cell):
     return found[0]
 
 
-TUNNELS, DISTURBED, SAME = 'Over kept tunnels', 'After a disturbance', 'Patched, and off'
-FEW, VIDEO, CALL = 'Few users', 'Video', 'A call'
-SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
-SCALE = 'A fast link, and many users'
-BESIDE, VARIABLE_RATE = 'Traffic beside Squid', 'A variable-rate link'
-QUIC = 'HTTP/3 beside TCP'
-PAGES, QUEUE, COST, TRUST, CLAIM = 'Page loads', "The ISP's queue", 'Cost', 'Requests lost', "The paper's claim"
-
-_LOADS = _with('load', 0.85, 0.95, form=lambda load: f'load {load:g}')
-_RATES = _at_rates(2e6, 10e6)
-_UNEQUAL = (('24 users in class 1', lambda cell: cell.users_of(first_class(cell.weights)) == 24),)
-_PHASES = (('four phases', lambda cell: True),)
-_MEAN_P95 = (('mean', _mean), ('p95', _p95))
-
-
-def _many(cell):
-    return len(cell.users) >= 2000
-
-
-def _calm(cell):
-    return not cell.parameters.get('flood')
-
-
-def _some_left(cell):
-    return 0 < cell.parameters.get('flood', 0) < 1
-
-
-def _none_left(cell):
-    return cell.parameters.get('flood', 0) >= 1
-
-
-_SATURATED = tuple((f'{rate_words}, {buffer_words}', lambda cell, a=is_rate, b=is_buffer: a(cell) and b(cell))
-                   for rate_words, is_rate in _at_rates(2e6, 10e6, 100e6)
-                   for buffer_words, is_buffer in _buffers(1.5, 10.0))
-_IDLE = (('20 idle tunnels a user', lambda cell: cell.parameters.get('idle') == 20),
-         ('no idle tunnels', lambda cell: cell.parameters.get('idle') == 0))
-_CALM = (('HTTP/3 beside TCP', _calm),)
-_FLOOD = (('a flood of twice the link', lambda cell: cell.parameters.get('flood') == 2),)
-_HALF = (('a flood of half the link', lambda cell: cell.parameters.get('flood') == 0.5),)
-_LOAD_95 = _with('load', 0.95, form=lambda load: f'load {load:g}')
-_TUNNEL_RATIOS = (*_RATES, *_UNEQUAL, *((f'servers at {rtt:g} ms', lambda cell, rtt=rtt: set(cell.rtts_ms) == {rtt})
-                                       for rtt in (2.0, 200.0)))
-
-
-def _cpu(value):
-    return f'{wording.number(value)} s/GB'
-
-
-QUEUE_OF_BOTH = of_both(Measures.queue_mean_ms, lambda ms: f'{wording.number(ms)} ms')
-WORK_OF_BOTH = of_both(work.unfinished_bytes, wording.kilobytes)
-DROPS_OF_BOTH = of_both(Measures.drops_per_mb, lambda count: f'{wording.number(count)}/MB')
-
-
 def _over_tunnels():
     """Targets of today's traffic: https-backlogged, https-pages, https-open."""
-    yield Target(TUNNELS, 'throughput ratio, kept tunnels', ('https-backlogged',), weights_error, WITHIN, 0.03,
-                 "The ratio of the classes' throughput", settings=_TUNNEL_RATIOS)
+    yield Target(TUNNELS, 'throughput ratio, kept tunnels', ('https-backlogged',), weights_error, WITHIN, 0.03, RATIO)
     for name, which, against, word, limit in (('{first}', first_class, STOCK, 'stock', 0.60),
                                               ('{first}', first_class, HTB, 'HTB', 0.85),
-                                              ('all pages', all_classes, STOCK, 'stock', 1.00)):
+                                              ('all pages', None, STOCK, 'stock', 1.00)):
         yield Target(TUNNELS, f'{name} against {word}, kept tunnels', ('https-pages',), pages(which), AT_MOST, limit,
-                     f'The mean page load of {name}', against=against, settings=_IDLE)
+                     f'The mean page load of {name}', against=against)
     yield Target(TUNNELS, 'mean delay in the queue, pages', ('https-pages',), QUEUE_OF_BOTH, AT_MOST, 0.50,
-                 "The mean delay in the ISP's queue", against=STOCK, settings=_IDLE)
+                 "The mean delay in the ISP's queue", against=STOCK)
     yield Target(TUNNELS, 'drops per MB, pages', ('https-pages',), DROPS_OF_BOTH, AT_MOST, 0.10,
-                 'The number of packets dropped per megabyte', against=STOCK, settings=_IDLE)
+                 'The number of packets dropped per megabyte', against=STOCK)
     for name, which, limit in (('{first}', first_class, 0.40), ('all objects', None, 0.85)):
-        yield Target(TUNNELS, f'{name}, open arrivals, mean', ('https-open',), latency(_mean, which), AT_MOST, limit,
-                     f'The mean latency of {name}', against=STOCK, settings=_LOAD_95)
+        yield Target(TUNNELS, f'{name}, open arrivals, mean', ('https-open',), latency(mean, which), AT_MOST, limit,
+                     f'The mean latency of {name}', against=STOCK)
     saturated = ('https-backlogged', 'backlogged')
     yield Target(QUEUE, 'mean delay, saturated', saturated, queue_delay, MOST_MS, 60.0,
-                 "The mean delay in the ISP's queue", settings=_SATURATED)
+                 "The mean delay in the ISP's queue")
     yield Target(QUEUE, 'utilisation, saturated', saturated, utilisation, AT_LEAST, 0.985,
-                 'The utilisation of the link', settings=_SATURATED)
+                 'The utilisation of the link')
 
 
 def _off_is_stock():
     """Targets that show that the patched Squid may stand for the unpatched one; judged if a run has both."""
     for name, value, form in (('mean latency', lambda m: m.sample().mean(), seconds),
                               ('utilisation', Measures.utilisation, percent),
-                              ('CPU seconds per byte', Measures.cpu_per_gb, _cpu)):
+                              ('CPU seconds per byte', Measures.cpu_per_gb, wording.per_gb)):
         yield Target(SAME, f'{name}, off against unpatched', ('https-backlogged', 'https-open', 'backlogged', 'open'),
                      alike(value, form), WITHIN, 0.05, f'The {name} of the patched Squid with msfrs off',
                      against=STOCK, arm=OFF)
-
-
-def _few_and_bypass():
-    """Few users on a full link; and users who bypass Squid next to users who do not."""
-    downloads = tuple((f'{count} {"download" if count == 1 else "downloads"} each',
-                       lambda cell, count=count: cell.parameters.get('downloads') == count and len(cell.users) == 3)
-                      for count in (1, 2, 3))
-    near = (('27 downloads from servers at 2 ms, 10 Mbit/s', lambda cell: (
-        cell.parameters.get('downloads', 0) * len(cell.users) == 27 and set(cell.rtts_ms) == {2.0}
-        and cell.rate_bps == 10e6)),)
-    yield Target(FEW, 'throughput ratio, few users', ('few',), weights_error, WITHIN, 0.03,
-                 "The ratio of the classes' throughput", settings=(*downloads, *near))
-    ways = (('half by TCP past Squid', lambda cell: not cell.parameters.get('quic')),
-            ('half by QUIC past Squid', lambda cell: bool(cell.parameters.get('quic'))))
-    yield Target(BESIDE, 'what the users through Squid have', ('bypass',), of_both(Measures.served_share, percent),
-                 NOT_LESS, 0.90, 'What the users through Squid had of the link beside others past it', against=STOCK,
-                 settings=ways)
-    yield Target(BESIDE, 'throughput ratio of the users through Squid', ('bypass',), weights_error, WITHIN, 0.03,
-                 "The ratio of the classes' throughput through Squid", settings=ways)
-
-
-def _video():
-    """Players of adaptive video next to users with downloads."""
-    yield Target(VIDEO, 'bitrate of the class that has least of its share', ('video',), bitrate_of_due, AT_LEAST, 0.95,
-                 "The bitrate of players, of what their users' max-min share carries")
-    yield Target(VIDEO, 'playback stalls', ('video',), of_one(video.stalled_share, percent),
-                 AT_MOST, 0.01,
-                 'The share of the time in which playback stood still')
-
-
-def _call():
-    """A voice call by UDP next to users who keep the link full."""
-    yield Target(CALL, 'delay, p95', ('call',), of_one(call.p95_ms, _ms), MOST_MS, 100,
-                 'The 95th percentile of the delay of the call')
-    yield Target(CALL, 'mean opinion score', ('call',), of_one(call.score, '{:.2f}'.format), SCORE, 4.2,
-                 'The score of the call')
 
 
 def _http3_beside_tcp():
@@ -431,45 +342,43 @@ def _http3_beside_tcp():
         for what, of_link in (('the link', True), ('bodies', False)):
             yield Target(QUIC, f"users' shares of {what}, {words}", ('quic-backlogged',), due_error(of_link), WITHIN,
                          0.05, f'What the users of a class had, in shares of {what}, of what is due to them', arm=arm,
-                         settings=_CALM, only=_calm)
+                         only=_calm)
         yield Target(QUIC, f'{{first}}, users of HTTP/3, {words}', ('quic-pages',), pages(first_class, http3=True),
-                     AT_MOST, 0.70, 'The mean page load of users of HTTP/3 in {first}', against=STOCK_QUIC, arm=arm,
-                     settings=_CALM)
+                     AT_MOST, 0.70, 'The mean page load of users of HTTP/3 in {first}', against=STOCK_QUIC, arm=arm)
         yield Target(QUIC, f'what a flood takes from others, {words}', ('quic-backlogged',), taken_from_others, AT_MOST,
-                     0.02, 'What a flood took from others, of the link', against=STOCK_QUIC, arm=arm, settings=_FLOOD,
-                     only=_none_left)
+                     0.02, 'What a flood took from others, of the link', against=STOCK_QUIC, arm=arm,
+                     only=lambda cell: _flood(cell) >= 1)
         yield Target(QUIC, f'what others lack of what a flood leaves, {words}', ('quic-backlogged',),
                      lacking_beside_flood, AT_MOST, 0.02, 'What others lacked of what a flood left, of the link',
-                     arm=arm, settings=_HALF, only=_some_left)
+                     arm=arm, only=_some_left)
         yield Target(QUIC, f"others' shares beside a flood, {words}", ('quic-backlogged',), due_error(True), WITHIN,
                      0.05, 'What the users of a class had beside a flood, of what is due to them', arm=arm,
-                     settings=_HALF, only=_some_left)
+                     only=_some_left)
     yield Target(QUIC, 'mean delay in the queue, QUIC scheduled', ('quic-backlogged', 'quic-pages'), QUEUE_OF_BOTH,
-                 AT_MOST, 1.30, "The mean delay in the ISP's queue", against=OURS, arm=PARTY, settings=_CALM,
-                 only=_calm)
+                 AT_MOST, 1.30, "The mean delay in the ISP's queue", against=OURS, arm=PARTY, only=_calm)
 
 
 def _after_disturbances():
     lasting = [LABELS[kind] for kind in ENDS]
     for label in (*LABELS.values(), *ENDS.values()):
         rule = WITHIN, 0.05 if label in lasting else 0.03
+
+        def times(cell, label=label):
+            return [phase.get('after') for phase in cell.phases].count(label)
         yield Target(DISTURBED, f'all occurrences together: {label}', ('disturbed',), pooled_error(label), *rule,
-                     "The ratio of the classes' throughput 10 to 20 s after all such disturbances",
-                     only=lambda cell, label=label: [phase.get('after') for phase in cell.phases].count(label) > 1)
+                     f'{RATIO} 10 to 20 s after all such disturbances', only=lambda cell, times=times: times(cell) > 1)
         yield Target(DISTURBED, f'throughput ratio after: {label}', ('disturbed',), recovery_error(label), *rule,
-                     "The ratio of the classes' throughput 10 to 20 s after the disturbance",
-                     settings=() if label in (*lasting, *ENDS.values()) else ((label, lambda cell: True),),
-                     only=lambda cell, label=label: label in {phase.get('after') for phase in cell.phases})
+                     f'{RATIO} 10 to 20 s after the disturbance', only=times)
 
 
 def _small_objects():
     size = SIZE_LABELS['small']
-    for word, statistic in _MEAN_P95:
+    for word, statistic in (('mean', mean), ('p95', _p95)):
         for who, measure, limit in (('{first}', latency(statistic, first_class, 'small'), 0.30),
                                     ('all classes', latency(statistic, None, 'small'), 0.40),
                                     ('every class', worst_class(statistic, 'small'), 0.60)):
             yield Target(SMALL, who + f', {word}', ('backlogged',), measure, AT_MOST, limit,
-                         f'The {word} latency of objects {size} (' + who + ')', against=STOCK, settings=_RATES)
+                         f'The {word} latency of objects {size} (' + who + ')', against=STOCK)
 
 
 def _traced():
@@ -479,8 +388,8 @@ def _traced():
                       **more)
     yield target('utilisation of what the link offered', utilisation, AT_LEAST, 0.85, 'The utilisation of the link')
     yield target('delay in the queue, p95', queue_p95, MOST_MS, 250.0, "The p95 of the delay in the ISP's queue")
-    yield target('throughput ratio', weights_error, WITHIN, 0.05, "The ratio of the classes' throughput")
-    yield target('small objects, mean', latency(_mean, None, 'small'), AT_MOST, 0.50,
+    yield target('throughput ratio', weights_error, WITHIN, 0.05, RATIO)
+    yield target('small objects, mean', latency(mean, None, 'small'), AT_MOST, 0.50,
                  f'The mean latency of objects {SIZE_LABELS["small"]}', against=STOCK)
 
 
@@ -488,59 +397,61 @@ def _scale():
     """The cost of scheduling if processors are the limit, and fairness with many users."""
     for name, measure, rule in (
             ('throughput, msfrs against off', of_both(Measures.served_share, percent), (NOT_LESS, 0.95)),
-            ('CPU seconds per byte, msfrs against off', of_both(Measures.cpu_per_gb, _cpu), (AT_MOST, 1.05))):
+            ('CPU seconds per byte, msfrs against off', CPU_OF_BOTH, (AT_MOST, 1.05))):
         yield Target(SCALE, name, ('scale',), measure, *rule, f'The {name}', against=OFF)
-    yield Target(SCALE, 'throughput ratio, 2,000 users', ('backlogged',), weights_error, WITHIN, 0.03,
-                 "The ratio of the classes' throughput", only=_many)
-    yield Target(SCALE, 'small objects, 2,000 users', ('backlogged',), latency(_mean, None, 'small'), AT_MOST, 0.30,
+    yield Target(SCALE, 'throughput ratio, 2,000 users', ('backlogged',), weights_error, WITHIN, 0.03, RATIO,
+                 only=_many)
+    yield Target(SCALE, 'small objects, 2,000 users', ('backlogged',), latency(mean, None, 'small'), AT_MOST, 0.30,
                  f'The mean latency of objects {SIZE_LABELS["small"]}', against=STOCK, only=_many)
 
 
 TARGETS = (
     *_over_tunnels(),
     *_traced(),
-    *_few_and_bypass(),
-    *_video(),
-    *_call(),
+    Target(FEW, 'throughput ratio, few users', ('few',), weights_error, WITHIN, 0.03, RATIO),
+    Target(BESIDE, 'what the users through Squid have', ('bypass',), of_both(Measures.served_share, percent), NOT_LESS,
+           0.90, 'What the users through Squid had of the link beside others past it', against=STOCK),
+    Target(BESIDE, 'throughput ratio of the users through Squid', ('bypass',), weights_error, WITHIN, 0.03,
+           f'{RATIO} through Squid'),
+    Target(VIDEO, 'bitrate of the class that has least of its share', ('video',), bitrate_of_due, AT_LEAST, 0.95,
+           "The bitrate of players, of what their users' max-min share carries"),
+    Target(VIDEO, 'playback stalls', ('video',), of_one(video.stalled_share, percent), AT_MOST, 0.01,
+           'The share of the time in which playback stood still'),
+    Target(CALL, 'delay, p95', ('call',), of_one(call.p95_ms, milliseconds), MOST_MS, 100,
+           'The 95th percentile of the delay of the call'),
+    Target(CALL, 'mean opinion score', ('call',), of_one(call.score, '{:.2f}'.format), SCORE, 4.2,
+           'The score of the call'),
     *_http3_beside_tcp(),
     *_after_disturbances(),
     *_off_is_stock(),
     *_scale(),
-    Target(SHARING, 'throughput ratio', ('backlogged',), weights_error, WITHIN, 0.02,
-           "The ratio of the classes' throughput", settings=_RATES),
+    Target(SHARING, 'throughput ratio', ('backlogged',), weights_error, WITHIN, 0.02, RATIO),
     Target(SHARING, 'ratio per user', ('unequal',), weights_error, WITHIN, 0.02,
-           'The ratio of the throughput per user', settings=_UNEQUAL),
+           'The ratio of the throughput per user'),
     Target(SHARING, 'ratio in every phase', ('phases',), phases_error, WITHIN, 0.02,
-           'The ratio of the throughput in the worst phase', settings=_PHASES),
-    *(Target(SHARING, f'utilisation, {title}', (name,), utilisation, AT_LEAST, 0.98,
-             'The utilisation of the link', settings=settings)
-      for name, title, settings in (('backlogged', 'backlogged', _RATES), ('unequal', 'unequal users', _UNEQUAL),
-                                    ('phases', 'class phases', _PHASES))),
-    Target(CBR, 'utilisation', ('cbr',), utilisation, AT_LEAST, _table_1,
-           'The utilisation of the link under CBR', settings=_with(
-               'share', 0.2, 0.4, 0.6, form=lambda share: f'CBR {share * 100:g} %')),
+           'The ratio of the throughput in the worst phase'),
+    *(Target(SHARING, f'utilisation, {title}', (name,), utilisation, AT_LEAST, 0.98, 'The utilisation of the link')
+      for name, title in (('backlogged', 'backlogged'), ('unequal', 'unequal users'), ('phases', 'class phases'))),
+    Target(CBR, 'utilisation', ('cbr',), utilisation, AT_LEAST, _table_1, 'The utilisation of the link under CBR'),
     Target(BESIDE, 'with what comes beside Squid, a fair share', ('excess',), beside_error, WITHIN, 0.05,
-           'What a user had who also received traffic beside Squid', arm=EDGE,
-           settings=(('one user of the first class', lambda cell: True),)),
+           'What a user had who also received traffic beside Squid', arm=EDGE),
     *_small_objects(),
-    Target(OPEN, 'all objects, mean', ('open',), latency(_mean), AT_MOST, 1.00,
-           'The mean latency of all objects', against=STOCK, settings=_LOADS),
+    Target(OPEN, 'all objects, mean', ('open',), latency(mean), AT_MOST, 1.00, 'The mean latency of all objects',
+           against=STOCK),
     Target(OPEN, 'unfinished work', ('https-open', 'open'), WORK_OF_BOTH, AT_MOST, 1.05,
-           'The unfinished work, on average over time,', against=STOCK, settings=_LOAD_95),
-    Target(OPEN, "{first} against stock's mean of all", ('open',), latency(_mean, first_class, of_all=True), AT_MOST,
-           0.65, 'The mean latency of {first}', against=STOCK, settings=_LOADS),
-    Target(OPEN, 'better than HTB in every class', ('open',), worst_class(_mean), BELOW, 1.00,
-           'The mean latency of the class that does worst', against=HTB, settings=_LOADS),
+           'The unfinished work, on average over time,', against=STOCK),
+    Target(OPEN, "{first} against stock's mean of all", ('open',), latency(mean, first_class, of_all=True), AT_MOST,
+           0.65, 'The mean latency of {first}', against=STOCK),
+    Target(OPEN, 'better than HTB in every class', ('open',), worst_class(mean), BELOW, 1.00,
+           'The mean latency of the class that does worst', against=HTB),
     Target(PAGES, '{first} against stock', ('pages',), pages(first_class), AT_MOST, 0.70,
-           'The mean page load of {first}', against=STOCK, settings=_buffers(1.5, 10.0)),
+           'The mean page load of {first}', against=STOCK),
     Target(PAGES, '{first} against HTB', ('pages',), pages(first_class), AT_MOST, 0.90,
-           'The mean page load of {first}', against=HTB, settings=_buffers(1.5, 10.0)),
+           'The mean page load of {first}', against=HTB),
     Target(QUEUE, 'mean delay, deep buffer', ('backlogged', 'pages'), QUEUE_OF_BOTH, AT_MOST, 0.50,
-           "The mean delay in the ISP's queue", against=STOCK, only=_deep,
-           settings=((f'ISP buffer of at least {DEEP_BDP:g} BDP', _deep),)),
+           "The mean delay in the ISP's queue", against=STOCK, only=lambda cell: cell.buffer_bdp >= DEEP_BDP),
     Target(QUEUE, 'drops per MB', ('backlogged', 'pages'), DROPS_OF_BOTH, AT_MOST, 1 / 3,
-           'The number of packets dropped per megabyte', against=STOCK,
-           settings=(('saturated, or pages', lambda cell: True),)),
-    Target(COST, 'CPU seconds per byte', ('backlogged',), of_both(Measures.cpu_per_gb, _cpu), AT_MOST, 0.75,
-           "Squid's CPU time for the same bytes", against=STOCK, settings=_RATES),
+           'The number of packets dropped per megabyte', against=STOCK),
+    Target(COST, 'CPU seconds per byte', ('backlogged',), CPU_OF_BOTH, AT_MOST, 0.75,
+           "Squid's CPU time for the same bytes", against=STOCK),
 )

@@ -91,7 +91,8 @@ def _row(target, group):
         figure = target.measure(ours, group[target.against]) if target.against else target.measure(ours)
     except StatsError:
         return None
-    wanted = target.wanted(limit)
+    reaches, said = target.rule
+    wanted = said(limit)
 
     def row(measured, outcome, sentence='', interval=None):
         return Row(target.section, _named(target.name, cell.weights), _where(target, cell), target.compared(), measured,
@@ -99,7 +100,7 @@ def _row(target, group):
     why = unjudged(*(group[arm] for arm in (target.arm, target.against) if arm))
     if why:
         return row(figure.text, UNJUDGED, why)
-    if target.reached(figure.value, limit):
+    if reaches(figure.value, limit):
         return row(figure.text, REACHED, '', figure.interval)
     missed = row(figure.text, MISSED, _short(target, cell, figure, wanted), figure.interval)
     return replace(missed, sentence=f'{missed.sentence} {UNCERTAIN}') if missed.uncertain else missed

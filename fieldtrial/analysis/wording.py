@@ -99,6 +99,16 @@ def seconds(value):
     return f'{number(value * 1e3)} ms' if value < 0.1 else f'{number(value)} s'
 
 
+def milliseconds(value):
+    """12.34 -> '12.3 ms'."""
+    return f'{number(value)} ms'
+
+
+def per_gb(value):
+    """12.34 -> '12.3 s/GB'."""
+    return f'{number(value)} s/GB'
+
+
 def kilobytes(value):
     """123456 -> '123 kB' (10^3 bytes)."""
     return f'{number(value / 1e3)} kB'

@@ -6,6 +6,7 @@ from typing import Callable, NamedTuple
 from ..analysis import video, wording
 from ..analysis.measures import PAINTS, Measures
 from ..analysis.stats import StatsError
+from ..analysis.targets import first_class
 from ..analysis.wording import number, shown
 
 
@@ -53,7 +54,7 @@ def _per_user(measures):
 
 def of_arms(weights):
     """The Columns of the table of arms; `weights` name the first class."""
-    first = max(weights, key=weights.get)
+    first = first_class(weights)
     return [
         Column('per user', '', 15, wording.ratios, _per_user),
         Column('link', '%', 6, _percent, Measures.utilisation),

@@ -460,8 +460,8 @@ def test_a_class_of_another_name(tmp_path, monkeypatch):
 
 def test_htb_must_be_beaten_not_equalled():
     better = next(target for target in targets.TARGETS if target.name.startswith('better than HTB'))
-    assert better.reached(0.999, better.limit)
-    assert not better.reached(1.0, better.limit)
+    assert better.rule[0](0.999, better.limit)
+    assert not better.rule[0](1.0, better.limit)
 
 
 def test_ratio_of_nothing_and_of_the_unknown():
