@@ -108,12 +108,11 @@ class Switch:
     def _edited(self, on):
         """The file with scheduling on or off, not yet written."""
         own = OwnFile(self._site, self._path)
-        ours = sorted((change for change in own.changes().values() if change.what in self._options),
-                      key=lambda change: -change.id)
+        ours = [change for change in own.latest_first() if change.what in self._options]
         if any(change.now != canonical(MOST) for change in ours):
             raise CtlError('somebody has changed the rate meanwhile, and that stays', REFUSED)
         for change in ours:
-            own.undo(next(index for index, other in own.changes().items() if other.id == change.id), change)
+            own.undo(change)
         for option in () if on else self._options:
             own.set_option('msfrs_link', None, option, canonical(MOST), Change(
                 own.new_id(), option, '', '', canonical(MOST), self._site.system.now() + LASTS))

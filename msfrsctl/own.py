@@ -117,32 +117,34 @@ class OwnFile:
                    line.startswith(MARK)), len(self.lines))
         self.lines[at:at] = [_comment(change), *lines]
 
-    def undo(self, index, change):
+    def latest_first(self):
+        """The changes in force, in the order in which they can be undone."""
+        return sorted(self.changes().values(), key=lambda change: -change.id)
+
+    def undo(self, change):
         """Undoes a change; a CtlError if somebody has changed its lines since."""
+        index = next(index for index, other in self.changes().items() if other.id == change.id)
+        changed = CtlError(f'{self.path}:{index + 1}: the lines below this comment were changed by hand; remove the '
+                           f'comment to keep them')
         below = self.lines[index + 1:index + 1 + change.lines]
         if change.what == 'boost':
             if not all(f'msfrsctl_boost_{change.id}' in line or f'msfrsctl-boost-{change.id} ' in line
                        for line in below):
-                raise CtlError(self._changed(index))
+                raise changed
             del self.lines[index:index + 1 + change.lines]
             return
-        option = change.what
-        match = re.search(rf'(?<=\s){option}=(\S+)', below[0]) if below else None
+        match = re.search(rf'(?<=\s){change.what}=(\S+)', below[0]) if below else None
         if not match or match[1] != change.now:
-            raise CtlError(self._changed(index))
+            raise changed
         self.lines[index + 1] = below[0][:match.start(1)] + change.was + below[0][match.end(1):]
         del self.lines[index]
 
     def undo_all(self):
         """Undoes all changes that can be undone, and writes the file, without a reconfiguration of Squid."""
-        for change in sorted(self.changes().values(), key=lambda change: -change.id):
+        for change in self.latest_first():
             with contextlib.suppress(CtlError):
-                self.undo(next(index for index, other in self.changes().items() if other.id == change.id), change)
+                self.undo(change)
         self._site.system.write(self.path, '\n'.join(self.lines) + '\n')
-
-    def _changed(self, index):
-        return (f'{self.path}:{index + 1}: the lines below this comment were changed by hand; remove the comment to '
-                f'keep them')
 
     def apply(self):
         """Writes the file, has Squid check its whole configuration, and reconfigures the running Squid. If Squid
@@ -154,20 +156,16 @@ class OwnFile:
         try:
             parsed = site.control('parse')
         finally:
-            if not parsed:
-                self._put_back()
+            if not parsed and self.before is None:
+                site.system.remove(self.path)
+            elif not parsed:
+                site.system.write(self.path, self.before)
         if not parsed:
             raise CtlError(f'Squid refuses this, and all is as it was: {why_refused(parsed)}', FAILED)
         done = site.control('reconfigure')
         if done:
             return None
         return f'the running Squid was not told ({why_refused(done)}); it reads this when it starts'
-
-    def _put_back(self):
-        if self.before is None:
-            self._site.system.remove(self.path)
-        else:
-            self._site.system.write(self.path, self.before)
 
 
 def why_refused(done):

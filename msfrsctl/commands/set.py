@@ -41,12 +41,12 @@ def gather(options, site):
     path = path_of(site)
     with site.system.lock(site.conf.directory):
         own, undone, notes, now = OwnFile(site, path), [], [], site.system.now()
-        for change in sorted(own.changes().values(), key=lambda change: -change.id):
+        for change in own.latest_first():
             asked = options.undo in ('all', str(change.id))
             if not asked and (change.until is None or change.until > now):
                 continue
             try:
-                own.undo(next(index for index, other in own.changes().items() if other.id == change.id), change)
+                own.undo(change)
                 undone.append(change)
             except CtlError as problem:     # a change that cannot be undone must not block the others
                 if asked:
