@@ -23,7 +23,7 @@ def parser_of(names=COMMANDS):
     parser.add_argument('--version', action='store_true', help='print the version')
     subparsers = parser.add_subparsers(dest='command', metavar='COMMAND', required=True)
     for name in names:
-        module = module_of(name)
+        module = importlib.import_module(f'.commands.{name}', __package__)
         sub = subparsers.add_parser(name, help=module.HELP, description=module.__doc__)
         sub.add_argument('--json', action='store_true', help='print JSON')
         sub.add_argument('--squid-conf', metavar='FILE', help="Squid's configuration")
@@ -31,7 +31,7 @@ def parser_of(names=COMMANDS):
         sub.add_argument('--manager', metavar='HOST:PORT', help='where to ask the cache manager; the first http_port')
         sub.add_argument('--etc', metavar='DIR', help='configuration of msfrs-iptables and msfrs-edge (/etc/msfrs)')
         sub.add_argument('--state', metavar='DIR', help='what setup has to remember (/var/lib/msfrs)')
-        module.arguments(sub)
+        getattr(module, 'arguments', lambda parser: None)(sub)
         sub.set_defaults(module=module)
     return parser
 
@@ -45,10 +45,6 @@ def words_after(words):
     chosen = [choice for action in sub._actions for choice in action.choices or ()
               if not action.option_strings or words[-1] in action.option_strings]
     return chosen if words[-1] in options and chosen else [*chosen, *options]
-
-
-def module_of(name):
-    return importlib.import_module(f'.commands.{name}', __package__)
 
 
 def main(argv, prefix=PREFIX, system=None, out=None, version='of the source'):

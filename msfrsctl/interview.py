@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How `msfrsctl setup` gets its Answers: from flags and files, from the machine, and by asking. Each answer is checked
 at once."""
-import json
-
 from . import measure
 from .answers import CHECKS, NAME, Answers, network_of
 from .errors import WRONG, CtlError
@@ -143,17 +141,11 @@ def _fastest(system, interface):
 def seen(system):
     """(names of the interfaces that are up, values found on the machine): outside (interface of the default route),
     inside (the other interfaces that are up and have addresses) and users (their networks)."""
-    def ip(*words):
-        done = system.run('ip', '-j', *words)
-        try:
-            return json.loads(done.out or '[]') if done else []
-        except ValueError:
-            return []
-    routes = [route['dev'] for family in ('-4', '-6') for route in ip(family, 'route', 'show', 'default')
+    routes = [route['dev'] for family in ('-4', '-6') for route in system.ip(family, 'route', 'show', 'default')
               if 'dev' in route]
     outside = routes[0] if routes else ''
     inside, networks = [], []
-    links = [link for link in ip('addr', 'show', 'up') if 'ifname' in link]
+    links = [link for link in system.ip('addr', 'show', 'up') if 'ifname' in link]
     for link in links:
         if link['ifname'] in ('lo', outside) or 'LOOPBACK' in link.get('flags', []) or link.get('master'):
             continue

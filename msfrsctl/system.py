@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import grp
 import itertools
+import json
 import os
 import pwd
 import select
@@ -83,6 +84,14 @@ class System:
         except (OSError, subprocess.TimeoutExpired) as problem:
             return Done(MISSING, '', str(problem))
         return Done(done.returncode, done.stdout, done.stderr)
+
+    def ip(self, *words):
+        """The parsed output of `ip -j`; [] if it fails."""
+        done = self.run('ip', '-j', *words)
+        try:
+            return json.loads(done.out or '[]') if done else []
+        except ValueError:
+            return []
 
     def read(self, path):
         """The text of a file, or None if it cannot be read. `write` restores the same bytes, whatever their encoding.

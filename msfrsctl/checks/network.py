@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The access link's interface, and the path of users' traffic to Squid."""
-import json
 import re
 
 from . import ERROR, NOTE, OK, WARNING, Finding
@@ -31,7 +30,7 @@ def _interface(site, line, alone):
         yield Finding(WARNING, 'msfrs_link has no interface=, so traffic that does not pass through Squid is not seen',
                       'add interface=NAME, the interface at which the downlink arrives')
         return
-    there = {link['ifname']: link for link in _ip(site, '-d', 'link', 'show')}
+    there = {link['ifname']: link for link in site.system.ip('-d', 'link', 'show')}
     if name not in there:
         others = ' '.join(other for other in there if other != 'lo')
         yield Finding(ERROR, f'msfrs_link names interface {name}, which is not there; there are: {others}',
@@ -46,7 +45,7 @@ def _interface(site, line, alone):
     if there[name].get('master'):
         yield Finding(WARNING, f'interface {name} is a port of {there[name]["master"]}',
                       f'use interface={there[name]["master"]}, whose counter has all its traffic')
-    routes = [route for family in ('-4', '-6') for route in _ip(site, family, 'route', 'show', 'default')]
+    routes = [route for family in ('-4', '-6') for route in site.system.ip(family, 'route', 'show', 'default')]
     devices = sorted({route['dev'] for route in routes if 'dev' in route})
     if devices and name not in devices and alone:
         yield Finding(WARNING, f'the default route goes out of {" ".join(devices)}, not of {name}',
@@ -58,15 +57,6 @@ def _interface(site, line, alone):
         yield Finding(ERROR, f'{name} is both the interface of the downlink and where the users are',
                       f'correct msfrs_link, or inside in {site.interception_conf}')
     yield Finding(OK, f'the downlink arrives at {name}')
-
-
-def _ip(site, *words):
-    """The parsed output of `ip -j`; [] if it fails."""
-    done = site.system.run('ip', '-j', *words)
-    try:
-        return json.loads(done.out or '[]') if done else []
-    except ValueError:
-        return []
 
 
 def offloads(site):
@@ -105,7 +95,7 @@ def interception(site):
     if site.interception.get('quic') == 'allow':
         yield Finding(NOTE, 'QUIC is let through, so HTTP/3 is not scheduled',
                       f'quic = reject in {site.interception_conf}')
-    if site.interception.get('ipv6') == 'no' and _ip(site, '-6', 'route', 'show', 'default'):
+    if site.interception.get('ipv6') == 'no' and site.system.ip('-6', 'route', 'show', 'default'):
         yield Finding(WARNING, 'IPv6 users pass Squid by, as interception has ipv6 = no',
                       f'ipv6 = yes in {site.interception_conf}')
 
@@ -127,7 +117,7 @@ def _ports(site):
 def ipv6(site):
     """A gateway with IPv6 must forward it."""
     text = site.system.read('/proc/sys/net/ipv6/conf/all/forwarding')
-    default = _ip(site, '-6', 'route', 'show', 'default')
+    default = site.system.ip('-6', 'route', 'show', 'default')
     if text is None:
         yield Finding(NOTE, 'this kernel runs without IPv6')
     elif default and text.strip() == '0':
@@ -142,7 +132,7 @@ def _shared(site):
     """IPv6 networks with several hosts that msfrs_user counts as one user."""
     bits = network_bits(site.conf)
     for name in _inside(site):
-        for route in _ip(site, '-6', 'route', 'show', 'dev', name, 'proto', 'kernel'):
+        for route in site.system.ip('-6', 'route', 'show', 'dev', name, 'proto', 'kernel'):
             length = route['dst'].partition('/')[2]
             if length and bits <= int(length) < 128 and not route['dst'].startswith('fe80:'):
                 yield Finding(NOTE, f'all users of {route["dst"]} at {name} are one user in IPv6',

@@ -9,10 +9,10 @@ from ..errors import DONE, FOUND, CtlError
 HELP = 'check everything that scheduling depends on, and say what to do'
 #: In display order.
 CHECKS = {'bypass': network.bypassing, 'squid.conf': squid.configuration, 'running': squid.running,
-          'version': squid.version, 'access.log': squid.access_log, 'cache.log': squid.cache_log, 'interface': network.interface,
-          'rate': network.rate, 'interception': network.interception, 'ipv6': network.ipv6,
-          'offloads': network.offloads, 'buffers': network.buffers, 'descriptors': machine.descriptors,
-          'names': machine.names, 'clock': machine.clock, 'rights': machine.rights}
+          'version': squid.version, 'access.log': squid.access_log, 'cache.log': squid.cache_log,
+          'interface': network.interface, 'rate': network.rate, 'interception': network.interception,
+          'ipv6': network.ipv6, 'offloads': network.offloads, 'buffers': network.buffers,
+          'descriptors': machine.descriptors, 'names': machine.names, 'clock': machine.clock, 'rights': machine.rights}
 
 
 def arguments(parser):

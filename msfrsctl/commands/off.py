@@ -6,10 +6,6 @@ from .. import interception
 HELP = 'send new connections past Squid at once, and cut none'
 
 
-def arguments(_parser):
-    pass
-
-
 def gather(_options, site):
     interception.change(site, 'drain')
     return {'interception': False}

@@ -6,10 +6,6 @@ from .. import interception
 HELP = 'send new connections through Squid again, after off'
 
 
-def arguments(_parser):
-    pass
-
-
 def gather(_options, site):
     # Raises CtlError if Squid does not answer: intercepted connections would be refused.
     scheduling = any(report['scheduling'] for report in site.reports)

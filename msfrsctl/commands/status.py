@@ -5,12 +5,7 @@ from .. import bypass, text
 HELP = 'whether requests are held and why, the link, the window, the classes'
 
 
-def arguments(parser):
-    del parser
-
-
-def gather(options, site):
-    del options
+def gather(_options, site):
     past = bypass.look(site)
     return {'bypass': past and past._asdict(), 'workers': site.reports}
 
