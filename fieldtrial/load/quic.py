@@ -36,12 +36,8 @@ def start_servers(world):
         # Not '*': with that it listens on IPv6 only, where available.
         server = world.start(host, [SERVER, *SERVER_OPTIONS, '-d', str(origin / 'content'), '0.0.0.0', str(PORT),
                                     str(origin / 'tls.key'), str(origin / 'tls.crt')], f'quic-{host.role}.log')
-        server.wait_until(lambda host=host: _bound(host), f'listening on UDP port {PORT}')
-
-
-def _bound(host):
-    """Whether some process has bound the UDP port."""
-    return bool(host.run('ss', '-Hlun', 'sport', '=', str(PORT)).strip())
+        server.wait_until(lambda host=host: host.run('ss', '-Hlun', 'sport', '=', str(PORT)).strip(),
+                          f'listening on UDP port {PORT}')
 
 
 def downloads(world, wanted):

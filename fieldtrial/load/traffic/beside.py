@@ -34,6 +34,5 @@ class BesideDownloads(Workload):
             for user in run.spec.mine:
                 if user in firsts:
                     tasks.create_task(self.act(run, user))
-            tasks.create_task(closed.run(run, self.values['inflight'], 0.0, self.phases(run.spec),
-                                         via=lambda _slot: self.via,
+            tasks.create_task(closed.run(run, self.values['inflight'], 0.0, self.phases(run.spec), via=self.via,
                                          users=[user for user in run.spec.mine if user not in firsts]))

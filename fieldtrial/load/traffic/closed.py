@@ -19,9 +19,9 @@ def offers_of(run, user, kind='object', size=None):
     return offers if size is None else (dataclasses.replace(offer, size=size) for offer in offers)
 
 
-async def run(run, inflight, think_s, phases, kind='object', via=lambda slot: None, users=None, size=None):
+async def run(run, inflight, think_s, phases, kind='object', via=None, users=None, size=None):
     """This generator's users, or those of `users`, make requests in the phases that name their class, until the phases
-    are over and all responses have ended. via: maps the number of a slot to how its requests are sent (see Run.fetch).
+    are over and all responses have ended. via: as for Run.fetch, or a function that maps the number of a slot to it.
     size: of every response, bytes of the grid; None: as drawn."""
     async with asyncio.TaskGroup() as tasks:
         for user in run.spec.mine if users is None else users:
@@ -29,7 +29,8 @@ async def run(run, inflight, think_s, phases, kind='object', via=lambda slot: No
             own = [phase for phase in phases if user.cls in phase.classes]
             for slot in range(inflight):
                 think = run.offers.random('think', kind, user.name, slot)
-                tasks.create_task(_slot(run, user, offers, think, think_s, own, kind, via(slot)))
+                way = via(slot) if callable(via) else via
+                tasks.create_task(_slot(run, user, offers, think, think_s, own, kind, way))
 
 
 async def _slot(run, user, offers, think, think_s, phases, kind, via):

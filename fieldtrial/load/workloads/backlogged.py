@@ -23,7 +23,7 @@ class Backlogged(Workload):
 
     async def run(self, run):
         await closed.run(run, self.values['inflight'], self.values['think_s'], self.phases(run.spec),
-                         via=lambda _slot: self.via)
+                         via=self.via)
 
 
 class HttpsBacklogged(Backlogged):

@@ -50,8 +50,7 @@ class Bypass(Workload):
         spec = run.spec
         beside = self.direct(spec.users)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(closed.run(run, self.values['inflight'], 0.0, self.phases(spec),
-                                         via=lambda _slot: self.via,
+            tasks.create_task(closed.run(run, self.values['inflight'], 0.0, self.phases(spec), via=self.via,
                                          users=[user for user in spec.mine if user not in beside]))
             if not self.values['quic']:
                 for user, server in self._downloads(spec.users, run.offers.reachable):

@@ -83,7 +83,7 @@ class Evening(QuicPages):
                 if user in mine:
                     tasks.create_task(video.play(run, user, rule))
             tasks.create_task(closed.run(run, 1, UPDATE_PAUSE_S, self.phases(run.spec), 'update',
-                                         lambda _slot: self.via, updating, UPDATE))
+                                         self.via, updating, UPDATE))
             for user in sending:
                 tasks.create_task(self._upload(run, user))
 

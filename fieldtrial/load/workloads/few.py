@@ -27,5 +27,5 @@ class Few(Workload):
         return dict.fromkeys(classes, self.values['users'])
 
     async def run(self, run):
-        await closed.run(run, self.values['downloads'], 0.0, self.phases(run.spec), via=lambda _slot: self.via,
+        await closed.run(run, self.values['downloads'], 0.0, self.phases(run.spec), via=self.via,
                          size=grid.nearest(self.values['size_s'] * run.spec.rate_bps / 8))

@@ -41,7 +41,7 @@ class Pages(Workload):
                 tasks.create_task(self.browse(run, user))
             if self.values['background']:
                 tasks.create_task(closed.run(run, self.values['background'], 0.0, self.phases(run.spec), 'background',
-                                             lambda _slot: self.via))
+                                             self.via))
 
     async def browse(self, run, user):
         """The page loads of one user."""

@@ -34,7 +34,7 @@ class QuicBacklogged(HttpsBacklogged):
 
     async def run(self, run):
         speak = self.quic_users(run.spec.users)
-        ways = {True: lambda slot: 'h2' if slot < self.values['tcp'] else 'h3', False: lambda _slot: 'h2'}
+        ways = {True: lambda slot: 'h2' if slot < self.values['tcp'] else 'h3', False: 'h2'}
         async with asyncio.TaskGroup() as tasks:
             for quic, via in ways.items():
                 users = [user for user in run.spec.mine if (user in speak) == quic]
