@@ -69,24 +69,14 @@ class Edge:
         raise TrialError('the rate of --isp edge cannot be changed under way')
 
     def reader(self):
-        return EdgeReader(self._daemon.control)
+        return self
 
     def check(self):
         self._daemon.check()
 
-    def close(self):
-        pass
-
-
-class EdgeReader:
-    """Counters of msfrs-edge in the units of a queueing discipline: whole frames."""
-
-    def __init__(self, control):
-        self._control = control
-
     def read(self):
-        """The current QdiscStats."""
-        found = msfrs_edge.totals(self._control)
+        """The current QdiscStats, in the units of a queueing discipline: whole frames."""
+        found = msfrs_edge.totals(self._daemon.control)
         sent, queued = found['passed_packets_total'], found['queued_packets']
         return QdiscStats(round(found['passed_bytes_total'] + ETHERNET * sent), round(sent), round(queued),
                           round(found['queued_bytes'] + ETHERNET * queued), round(found['dropped_packets_total']))

@@ -20,6 +20,7 @@ from .world import FORWARD_PORT, WAN
 #: `    - {ago: 0.4, outstanding: 7, limit: 7.31, utilisation: 0.9812, full: true}`
 #: Changes of an estimated rate have the same form with other names.
 SAMPLE = re.compile(r'^\s*-\s*\{(ago: [^,}]*, outstanding:[^}]*)\}', re.MULTILINE)
+PAIR = re.compile(r'(\w+): ([^,]+)')
 #: The rate of the link in such a report, bit/s.
 RATE = re.compile(r'^link:\n  rate: (\d+)$', re.MULTILINE)
 #: Samples of two reports that are closer than this are identical: `ago` is rounded to 0.1 s.
@@ -220,13 +221,8 @@ class FoundMeter(Meter):
 def window_history(report):
     """The samples of `history:` in a report of mgr:msfrs, oldest first, as dicts of numbers: ago (seconds before the
     report), outstanding (W), limit (W+), utilisation (U, share of the rate), full (0 to 1)."""
-    samples = []
-    for match in SAMPLE.finditer(report):
-        pairs = (pair.partition(':') for pair in match[1].split(','))
-        values = {name.strip(): value.strip() for name, _, value in pairs}
-        samples.append({name: {'true': 1.0, 'false': 0.0}.get(value) if value in ('true', 'false') else float(value)
-                        for name, value in values.items()})
-    return samples
+    return [{name: float({'true': 1, 'false': 0}.get(value, value)) for name, value in PAIR.findall(match[1])}
+            for match in SAMPLE.finditer(report)]
 
 
 def tcp_counters(host, before=None):

@@ -23,16 +23,9 @@ def look_up(host, source, nameserver, name, timeout=5.0):
             answer = asking.recv(512)
     except OSError as error:
         raise TrialError(f'{source} asked {nameserver} for {name}: {error}') from None
-    return _address(answer, HEADER.size + len(question)) or _refuse(source, nameserver, name, answer)
-
-
-def _address(answer, at):
-    if len(answer) < at + ANSWER.size + 4 or HEADER.unpack_from(answer)[0] != ID:
-        return None
-    _, kind, _, _, length = ANSWER.unpack_from(answer, at)
-    at += ANSWER.size
-    return str(ipaddress.IPv4Address(answer[at:at + 4])) if (kind, length) == (A, 4) else None
-
-
-def _refuse(source, nameserver, name, answer):
+    at = HEADER.size + len(question)
+    if len(answer) >= at + ANSWER.size + 4 and HEADER.unpack_from(answer)[0] == ID:
+        _, kind, _, _, length = ANSWER.unpack_from(answer, at)
+        if (kind, length) == (A, 4):
+            return str(ipaddress.IPv4Address(answer[at + ANSWER.size:at + ANSWER.size + 4]))
     raise TrialError(f'{source} asked {nameserver} for {name}, and the answer has no address in it: {answer.hex()}')

@@ -40,15 +40,19 @@ class Qdisc:
 
     def __init__(self, host, interface):
         self._socket = host.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE, timeout=2.0)
-        index = _index(self._socket, interface)
-        self._request = HEADER.pack(HEADER.size + TCMSG.size, RTM_GETQDISC, NLM_F_REQUEST | NLM_F_ECHO, 1, 0) + \
-            TCMSG.pack(socket.AF_UNSPEC, index, 0, TC_H_ROOT, 0)
+        index = IFREQ_INDEX.unpack(fcntl.ioctl(self._socket, SIOCGIFINDEX, IFREQ_INDEX.pack(interface.encode(), 0)))[1]
+        self._root = TCMSG.pack(socket.AF_UNSPEC, index, 0, TC_H_ROOT, 0)
         self._what = f'{interface} of {host.role}'
+
+    def _asked(self, kind, flags, body=b''):
+        """The kernel's reply to a request."""
+        size = HEADER.size + len(self._root) + len(body)
+        self._socket.send(HEADER.pack(size, kind, NLM_F_REQUEST | flags, 1, 0) + self._root + body)
+        return self._socket.recv(1 << 16)
 
     def read(self):
         """The current QdiscStats. Raises TrialError if the interface no longer has a root qdisc."""
-        self._socket.send(self._request)
-        data = self._socket.recv(1 << 16)
+        data = self._asked(RTM_GETQDISC, NLM_F_ECHO)
         length, kind, *_ = HEADER.unpack_from(data)
         if kind == NLMSG_ERROR:
             raise TrialError(f'{self._what}: no root qdisc')
@@ -60,15 +64,13 @@ class Qdisc:
         self._socket.close()
 
 
-class TokenBucket:
-    """The root qdisc of one interface, which must be a tbf."""
+class TokenBucket(Qdisc):
+    """A root qdisc that must be a tbf."""
 
     def __init__(self, host, interface):
-        self._socket = host.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE, timeout=2.0)
-        self._index = _index(self._socket, interface)
+        super().__init__(host, interface)
         self._frames = host.socket(socket.AF_PACKET, socket.SOCK_RAW)
         self._frames.bind((interface, 0))
-        self._what = f'{interface} of {host.role}'
 
     def change(self, rate_bps, burst, limit):
         """Changes the values (bit/s, bytes, bytes). Queued packets and counters stay, and the bucket becomes full.
@@ -76,10 +78,8 @@ class TokenBucket:
         parms = TBF.pack(0, TC_LINKLAYER_ETHERNET, 0, 0, 0, min(max(1, round(rate_bps / 8)), 0xFFFFFFFF), round(limit),
                          0, 0)
         options = _attribute(TCA_TBF_PARMS, parms) + _attribute(TCA_TBF_BURST, struct.pack('=I', burst))
-        body = TCMSG.pack(socket.AF_UNSPEC, self._index, 0, TC_H_ROOT, 0) + _attribute(TCA_KIND, b'tbf\0') + \
-            _attribute(TCA_OPTIONS, options)
-        self._socket.send(HEADER.pack(HEADER.size + len(body), RTM_NEWQDISC, NLM_F_REQUEST | NLM_F_ACK, 1, 0) + body)
-        answer = self._socket.recv(1 << 16)
+        answer = self._asked(RTM_NEWQDISC, NLM_F_ACK,
+                             _attribute(TCA_KIND, b'tbf\0') + _attribute(TCA_OPTIONS, options))
         _, kind, *_ = HEADER.unpack_from(answer)
         code, = struct.unpack_from('=i', answer, HEADER.size)
         if kind != NLMSG_ERROR or code:
@@ -95,12 +95,8 @@ class TokenBucket:
                 raise
 
     def close(self):
-        self._socket.close()
+        super().close()
         self._frames.close()
-
-
-def _index(sock, interface):
-    return IFREQ_INDEX.unpack(fcntl.ioctl(sock, SIOCGIFINDEX, IFREQ_INDEX.pack(interface.encode(), 0)))[1]
 
 
 def _attribute(kind, value):
