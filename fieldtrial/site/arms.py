@@ -82,19 +82,24 @@ ARMS = {arm.name: arm for arm in (
         **_behind(shaping.sqm, SQM_SHARE)),
     Arm('router-fq_codel', 'no Squid, and HTB with fq_codel in the leaf of each user: users by weight', None, quic=True,
         **_behind(shaping.fq_codel, SQM_SHARE)),
-    Arm('msfrs-paper', 'MSF-RS as in the paper', squidconf.msfrs_paper, scheduled=True),
+    Arm('msfrs-paper', 'MSF-RS as in the paper', squidconf.paper('msf wake=paper users=fifo'), scheduled=True),
     Arm('msfrs', 'MSF-RS with its defaults', squidconf.msfrs, scheduled=True),
-    Arm('msfrs-least', 'the same, told what a variable-rate link carries nine tenths of the time', squidconf.msfrs_least,
-        scheduled=True),
-    Arm('msfrs-auto', 'the same, with rate=auto', squidconf.msfrs_auto, scheduled=True, finds=True, alone=True),
-    Arm('msfrs-edge', 'MSF-RS, told by msfrs-edge what comes beside Squid', squidconf.msfrs_told, scheduled=True,
-        prepare=_told, alone=True),
+    Arm('msfrs-least', 'the same, told what a variable-rate link carries nine tenths of the time',
+        lambda world: squidconf.msfrs(world, rate=squidconf.kbit(world.least_bps)), scheduled=True),
+    # Bounds so wide that they give almost no information.
+    Arm('msfrs-auto', 'the same, with rate=auto', lambda world: squidconf.msfrs(
+        world, rate=f'auto min={squidconf.kbit(world.rate_bps / 10)} max={squidconf.kbit(world.rate_bps * 20)}'),
+        scheduled=True, finds=True, alone=True),
+    Arm('msfrs-edge', 'MSF-RS, told by msfrs-edge what comes beside Squid', lambda world: squidconf.msfrs(
+        world, extra=(f'msfrs_excess {squidconf.excess_socket(world)}',)), scheduled=True, prepare=_told, alone=True),
     Arm('msfrs-edge-party', 'MSF-RS, and msfrs-edge for QUIC and all else past Squid, on one account',
-        squidconf.msfrs_shared, scheduled=True, quic=True, prepare=_party, alone=True),
-    Arm('sjf', 'the least left of a response first, whoever wants it', squidconf.shortest_first, scheduled=True),
-    Arm('fifo', 'whole responses, in the order of arrival', squidconf.queueing('fifo'), scheduled=True),
-    Arm('drr', 'whole responses, deficit round robin by class', squidconf.queueing('drr'), scheduled=True),
-    Arm('msfq', 'whole responses, minimum starting tag by class', squidconf.queueing('msfq'), scheduled=True),
+        squidconf.configured(link=' shared'), scheduled=True, quic=True, prepare=_party, alone=True),
+    # Windows and quanta as with the defaults; its effect on the mean and on the shares is the price of fairness.
+    Arm('sjf', 'the least left of a response first, whoever wants it',
+        squidconf.configured(extra=('msfrs_arbiter msf order=remaining ahead=inf',)), scheduled=True),
+    Arm('fifo', 'whole responses, in the order of arrival', squidconf.paper('fifo'), scheduled=True),
+    Arm('drr', 'whole responses, deficit round robin by class', squidconf.paper('drr'), scheduled=True),
+    Arm('msfq', 'whole responses, minimum starting tag by class', squidconf.paper('msfq'), scheduled=True),
 )}
 
 

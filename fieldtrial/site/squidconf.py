@@ -80,7 +80,8 @@ def pools(world):
     return stock(world) + '\n' + '\n'.join(lines) + '\n'
 
 
-def _kbit(rate_bps):
+def kbit(rate_bps):
+    """A rate as in squid.conf."""
     return f'{rate_bps / 1000:.0f}kbit'
 
 
@@ -89,7 +90,7 @@ def msfrs(world, *, rate=None, link='', extra=()):
     of msfrs_link, `extra` further directives."""
     overhead = f' packet_overhead={world.packet_overhead}' if world.packet_overhead else ''
     shared = ' shared' if len(world.gateways) > 1 else ''
-    lines = ['msfrs on', f'msfrs_link rate={rate or _kbit(world.rate_bps)} interface={WAN}{overhead}{link}{shared}']
+    lines = ['msfrs on', f'msfrs_link rate={rate or kbit(world.rate_bps)} interface={WAN}{overhead}{link}{shared}']
     last = list(world.weights)[-1]
     for name, weight in world.weights.items():
         lines.append(f'msfrs_class {name} weight={weight:g}' + (' default' if name == last else ''))
@@ -97,47 +98,22 @@ def msfrs(world, *, rate=None, link='', extra=()):
     return stock(world) + '\n' + '\n'.join([*lines, *extra]) + '\n'
 
 
-def msfrs_least(world):
-    """The setting of a careful administrator where the rate varies."""
-    return msfrs(world, rate=_kbit(world.least_bps))
-
-
-def msfrs_auto(world):
-    """The rate is estimated, within bounds so wide that they give almost no information."""
-    return msfrs(world, rate=f'auto min={_kbit(world.rate_bps / 10)} max={_kbit(world.rate_bps * 20)}')
-
-
-def msfrs_told(world):
-    """MSF-RS with the socket where msfrs-edge reports traffic that bypasses Squid."""
-    return msfrs(world, extra=(f'msfrs_excess {excess_socket(world)}',))
+def configured(**how):
+    """msfrs() with these further arguments."""
+    return lambda world: msfrs(world, **how)
 
 
 def excess_socket(world):
-    """The path of that socket."""
+    """The path of the socket where msfrs-edge reports traffic that bypasses Squid."""
     return world.squid_directory() / 'excess.sock'
-
-
-def msfrs_shared(world):
-    """MSF-RS with shared memory in which programs other than Squid take part."""
-    return msfrs(world, link=' shared')
-
-
-def shortest_first(world):
-    """Windows and quanta as with the defaults, without fairness: the response with the least remaining of all goes
-    first. The effect on the mean and on the shares is the price of fairness."""
-    return msfrs(world, extra=('msfrs_arbiter msf order=remaining ahead=inf',))
 
 
 #: The paper serves whole responses, and updates its window every five seconds.
 WHOLE_RESPONSES = ('msfrs_window target=98% interval=5s reserve=0', 'msfrs_quantum none')
 
 
-def msfrs_paper(world):
-    """MSF-RS as in the paper: one queue per class."""
-    return msfrs(world, extra=(*WHOLE_RESPONSES, 'msfrs_arbiter msf wake=paper users=fifo'))
-
-
-def queueing(arbiter):
-    """As in the paper, but with a packet scheduler as the arbiter, against which section 2 of the paper warns. It
-    learns the cost of a request only afterwards, and its weights are those of classes, however many users they have."""
-    return lambda world: msfrs(world, extra=(*WHOLE_RESPONSES, f'msfrs_arbiter {arbiter}'))
+def paper(arbiter):
+    """MSF-RS as in the paper; arbiter: the line of that, with one queue for each class or, against the warning of the
+    paper's section 2, a packet scheduler. This learns the cost of a request only afterwards, and its weights are those
+    of classes, however many users they have."""
+    return configured(extra=(*WHOLE_RESPONSES, f'msfrs_arbiter {arbiter}'))
