@@ -58,12 +58,16 @@ class Measures:
         self.sample = lru_cache(maxsize=None)(self._sample)
         self.page_sample = lru_cache(maxsize=None)(self._page_sample)
 
+    def _interval(self, start, stop):
+        """(start, stop); those of the measured interval in place of None."""
+        return self.cell.start if start is None else start, self.cell.stop if stop is None else stop
+
     # --- bytes -------------------------------------------------------------------------------------------------------
 
     def user_bytes(self, start=None, stop=None):
         """{user: body bytes received in [start, stop]}; the measured interval if not given."""
         cell = self.cell
-        start, stop = cell.start if start is None else start, cell.stop if stop is None else stop
+        start, stop = self._interval(start, stop)
         times = cell.received['t']
         return {user: stats.increase(times, cell.received[user], start, stop) if user in cell.received else 0.0
                 for user in cell.users}
@@ -202,13 +206,17 @@ class Measures:
     # --- the ISP's link ----------------------------------------------------------------------------------------------
 
     def _link(self, column, start=None, stop=None):
-        cell = self.cell
-        return stats.increase(cell.link['t'], cell.link[column], cell.start if start is None else start,
-                              cell.stop if stop is None else stop)
+        return stats.increase(self.cell.link['t'], self.cell.link[column], *self._interval(start, stop))
 
     def link_bytes(self, start=None, stop=None):
         """Bytes that left the ISP's queue, with all headers."""
         return self._link('sent_bytes', start, stop)
+
+    def _carried(self):
+        carried = self.link_bytes()
+        if carried <= 0:
+            raise StatsError('the link carried nothing')
+        return carried
 
     def link_bps(self, start, stop):
         """Mean rate at which bytes left the ISP's queue, bit/s."""
@@ -219,12 +227,12 @@ class Measures:
         cell = self.cell
         if cell.offered is None:
             return cell.rate_bps
-        start, stop = cell.start if start is None else start, cell.stop if stop is None else stop
+        start, stop = self._interval(start, stop)
         return stats.integral(cell.offered['t'], cell.offered['rate_bps'], start, stop) / (stop - start)
 
     def utilisation(self, start=None, stop=None):
         """Share of C that the link carried."""
-        start, stop = self.cell.start if start is None else start, self.cell.stop if stop is None else stop
+        start, stop = self._interval(start, stop)
         offered = self.offered_bps(start, stop)
         if offered <= 0:
             raise StatsError('the link stood still')
@@ -242,10 +250,7 @@ class Measures:
         """Body bytes that users received over bytes on the link; above 1 when the proxy's cache answered."""
         if self.cell.profile.shared:
             raise StatsError('traffic of no request shared the link')
-        carried = self.link_bytes()
-        if carried <= 0:
-            raise StatsError('the link carried nothing')
-        return self.payload_bytes() / carried
+        return self.payload_bytes() / self._carried()
 
     def served_share(self):
         """Share of C carried as bodies that Squid served, even where other traffic used the link too."""
@@ -288,10 +293,7 @@ class Measures:
 
     def drops_per_mb(self):
         """Packets dropped per megabyte (10^6 bytes) carried."""
-        carried = self.link_bytes()
-        if carried <= 0:
-            raise StatsError('the link carried nothing')
-        return self.drops() * 1e6 / carried
+        return self.drops() * 1e6 / self._carried()
 
     # --- the gateway -------------------------------------------------------------------------------------------------
 

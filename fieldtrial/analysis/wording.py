@@ -217,7 +217,7 @@ def attempt(measure, *arguments):
         return None, str(error)
 
 
-def shown(form, measure, *arguments):
-    """The result of `measure` formatted by `form`, or NONE."""
+def shown(form, measure, *arguments, none=NONE):
+    """The result of `measure` formatted by `form`, or `none`."""
     value, _ = attempt(measure, *arguments)
-    return NONE if value is None else form(value)
+    return none if value is None else form(value)

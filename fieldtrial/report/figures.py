@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The panels of the report. Each function takes Measures and returns HTML, or None if there is nothing to draw."""
+"""The panels of the report. Each function takes Measures and returns HTML; None, or StatsError, if there is nothing to
+draw."""
 import math
 
 import numpy as np
@@ -8,7 +9,6 @@ from matplotlib.ticker import MaxNLocator
 from ..analysis import stats, wording
 from ..analysis.measures import SIZE_LABELS
 from ..analysis.paper import UTILISATION_TARGET
-from ..analysis.stats import StatsError
 from . import svg
 
 BIN_S = 5.0
@@ -41,10 +41,7 @@ def class_rates(measures):
 def throughput(measures):
     """Throughput of the classes over time, and C."""
     cell, top = measures.cell, measures.cell.rate_bps / 1e6
-    try:
-        series, middles = class_rates(measures)
-    except StatsError:
-        return None
+    series, middles = class_rates(measures)
 
     def paint(axes):
         for number, values in enumerate(series.values()):
@@ -69,10 +66,7 @@ def window(measures):
     if cell.window is None:
         return None
     edges = np.arange(0, cell.stop + 1e-9, _bin_s(cell))
-    try:
-        used = [measures.utilisation(start, stop) for start, stop in zip(edges, edges[1:])]
-    except StatsError:
-        return None
+    used = [measures.utilisation(start, stop) for start, stop in zip(edges, edges[1:])]
     colour = svg.arm(cell.arm)
 
     def paint(upper, lower):
@@ -102,11 +96,8 @@ def rate(measures):
     if cell.offered is None and cell.found is None:
         return None
     edges = np.arange(0, cell.stop + 1e-9, 1.0)
-    try:
-        could, did = (np.array([each(start, stop) for start, stop in zip(edges, edges[1:])]) / 1e6
-                      for each in (measures.offered_bps, measures.link_bps))
-    except StatsError:
-        return None
+    could, did = (np.array([each(start, stop) for start, stop in zip(edges, edges[1:])]) / 1e6
+                  for each in (measures.offered_bps, measures.link_bps))
 
     def paint(axes):
         axes.fill_between(edges[:-1], could, step='post', color=svg.LINE, linewidth=0)
@@ -196,10 +187,7 @@ def page_loads(group, name):
 def queue(measures, top_ms):
     """Delay in the ISP's queue over time: mean of each second, and the greatest as a pale area."""
     cell = measures.cell
-    try:
-        times, delays, _ = measures.queue_samples
-    except StatsError:
-        return None
+    times, delays, _ = measures.queue_samples
     step = max(1.0, round(cell.seconds / 150))
     number = ((times - cell.start) // step).astype(int)
     present = np.unique(number)

@@ -32,19 +32,24 @@ class Plots(NamedTuple):
     kind: str = None
 
 
+def _of_each(draw):
+    """The panels of the arms of a condition; None for an arm that has not recorded what is drawn."""
+    return lambda group: [wording.attempt(draw, measures)[0] for measures in group.values()]
+
+
 def _queue(group):
     top = figures.queue_top_ms(group)
-    return [*(figures.queue(measures, top) for measures in group.values()), figures.queue_curves(group)]
+    return [*_of_each(lambda measures: figures.queue(measures, top))(group), figures.queue_curves(group)]
 
 
 _PLOTS = (
     Plots('throughput', 'Throughput by class', "Bytes of bodies that the users of a class received. Dashed: the link's "
           'capacity C, headers included, so that bodies alone stay some 5 % below. Grey: not measured.', 'class',
-          lambda group: map(figures.throughput, group.values()), 'saturated'),
+          _of_each(figures.throughput), 'saturated'),
     Plots('window', 'Utilisation and window', 'Above: share of C that the link carried. Below: released requests W and '
-          'the window W+. Dark bars at the bottom: CBR on.', '', lambda group: map(figures.window, group.values())),
+          'the window W+. Dark bars at the bottom: CBR on.', '', _of_each(figures.window)),
     Plots('rate', 'A variable-rate link', 'Area: what the link could carry. Grey line: what it did. Coloured: what '
-          'it was taken for, where that was looked for.', '', lambda group: map(figures.rate, group.values())),
+          'it was taken for, where that was looked for.', '', _of_each(figures.rate)),
     Plots('latency', 'Latency by class and by size', 'Share of requests finished within a time, by class and by size; '
           'logarithmic; dashed: p95. A curve that ends below 1 belongs to requests that were unfinished at the end.',
           'arm', figures.latency_panels, 'latency'),

@@ -39,11 +39,6 @@ def _share(measure, least, digits):
     return wording.percent(share, digits) if share and share >= least else ''
 
 
-def _known(form, measure, measures):
-    value, _ = wording.attempt(measure, measures)
-    return '' if value is None else form(value)
-
-
 def _ten_seconds(measures):
     error = wording.attempt(recovery.undisturbed, measures)[0] if measures.cell.window is not None else None
     return '' if error is None else f'{wording.percent(error)} ({recovery.alone(measures.cell)})'
@@ -89,9 +84,9 @@ def notes(group):
         ("busy: the machine's processors, and Squid as a share of one", lambda m: _busy(m)
             if m.cell.workload == 'scale' else ''),
         ('unfinished work (asked for, not received), mean over time',
-         lambda m: _known(wording.kilobytes, work.unfinished_bytes, m)),
+         lambda m: shown(wording.kilobytes, work.unfinished_bytes, m, none='')),
         ('of C, carried while a request was under way',
-         lambda m: _known(wording.percent, work.used_while_waiting, m)),
+         lambda m: shown(wording.percent, work.used_while_waiting, m, none='')),
         ('off the weights in ten seconds, on average', _ten_seconds),
         ('per user in each phase', lambda m: shown(lambda found: ' | '.join(
             wording.ratios(ratios) for _, ratios, _ in found), m.phase_ratios) if m.paused_classes() else ''),
