@@ -48,7 +48,6 @@ def start_squids(world, arm, program, more=''):
 
 
 def program_of(spec):
-    """The Squid program that a cell runs."""
     arm = arms.get(spec.arm)
     return spec.squid if arm.scheduled or arm.patched else spec.stock_squid
 

@@ -124,7 +124,6 @@ def _run(options, argv):
 
 
 def main(argv=None):
-    """The program; its exit code, see options."""
     argv = sys.argv[1:] if argv is None else argv
     options = read(argv)
     try:

@@ -33,7 +33,6 @@ LOCUSTFILE = 'docker/locustfile.py'
 
 
 def state_of(world, arm):
-    """The content of live.json."""
     return {'version': 1, 'arm': arm.name, 'rate_bps': world.rate_bps, 'weights': world.weights,
             'groups': [host.role for host in world.groups],
             'users': [{'name': user.name, 'class': user.cls, 'group': host.role, 'v4': user.v4, 'v6': user.v6}
@@ -54,7 +53,6 @@ def _announced(state):
 
 
 def start_workers(world, master):
-    """Starts a worker of Locust on each host of users."""
     return [world.start(host, ['env', f'MSFRS_GROUP={host.role}', '/usr/bin/python3', '-m', 'locust', '-f', LOCUSTFILE,
                                '--worker', '--master-host', master], f'locust-{host.role}.log', cwd=ROOT,
                         command=f'Locust of {host.role}') for host in world.groups]
@@ -90,7 +88,6 @@ def run(chosen, with_parent=False, locust=None):
 
 
 def main(argv=None):
-    """The program; its exit code."""
     argv = sys.argv[1:] if argv is None else argv
     own = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     own.add_argument('--parent', action='store_true')

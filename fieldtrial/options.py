@@ -105,7 +105,6 @@ def _parameter(text):
 
 
 def parser():
-    """The argparse parser."""
     made = argparse.ArgumentParser(
         prog='./trial', formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
         description='Runs the field trial: real users\' requests through real Squids over a slow link, all in network '

@@ -21,8 +21,6 @@ QUIET_PROGRESS_S = 30.0
 
 
 class Running:
-    """A cell's process."""
-
     def __init__(self, spec, lanes):
         self.spec, self.lanes = spec, lanes     # at most the existing lanes
         self.start = time.monotonic()
@@ -153,7 +151,6 @@ def host_of(directory):
 
 
 def minutes(seconds):
-    """A time as text."""
     return f'{seconds / 60:.0f} min' if seconds >= 90 else f'{seconds:.0f} s'
 
 

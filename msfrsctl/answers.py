@@ -23,7 +23,6 @@ class Class:
     networks: list[str]
 
     def __str__(self):
-        """As class_of() reads it."""
         return '='.join((self.name, self.weight, ','.join(self.networks))).rstrip('=')
 
 

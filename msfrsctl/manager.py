@@ -37,7 +37,6 @@ class Manager:
         self.address = address
 
     def page(self, action):
-        """The text of a report."""
         host, port = self.address
         try:
             status, body = self._system.fetch(host, port, f'/squid-internal-mgr/{action}')

@@ -45,7 +45,6 @@ class Site:
 
     @functools.cached_property
     def squid(self):
-        """Squid's executable."""
         return self._options.squid or self._first(f'{self.prefix}/sbin/squid', DEBIAN_SQUID)
 
     def page_setting(self, keyword):
@@ -69,7 +68,6 @@ class Site:
 
     @property
     def why(self):
-        """The program msfrs-why."""
         return self._first(f'{self.prefix}/{WHY}', DEBIAN_WHY)
 
     @functools.cached_property
@@ -88,7 +86,6 @@ class Site:
 
     @functools.cached_property
     def edge(self):
-        """The program msfrs-edge."""
         return self._first(f'{self.prefix}/sbin/msfrs-edge', DEBIAN_EDGE)
 
     def need_edge(self):
@@ -120,7 +117,6 @@ class Site:
         return self._first('/var/log/squid', '/var/log/msfrs', f'{self.prefix}/var/logs')
 
     def look_again(self):
-        """Forgets cached values."""
         for name in ('conf', 'manager', 'reports', 'interception'):
             self.__dict__.pop(name, None)
 

@@ -195,7 +195,6 @@ class System:
 
     @contextlib.contextmanager
     def lock(self, directory):
-        """Holds an advisory lock on a directory."""
         try:
             held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as problem:

@@ -18,7 +18,6 @@ def user_of(name, conf):
 
 
 def network_bits(conf):
-    """Bits of an IPv6 address that identify a user."""
     rule = conf.value('msfrs_user', 'src')
     if rule == 'mac':
         return 128

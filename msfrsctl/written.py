@@ -57,7 +57,6 @@ def squid_part(answers, others, certificate, log):
 
 
 def link(answers):
-    """The msfrs_link line."""
     bounds = f' min={answers.min} max={answers.max}' if answers.rate == 'auto' else ''
     return f'msfrs_link rate={answers.rate}{bounds} interface={answers.outside}' \
         + (' shared' if answers.edge == 'yes' else '')

@@ -66,7 +66,6 @@ class Option:
 
     @property
     def limits(self):
-        """The range as texts have it: of whatever period."""
         return [text.partition('/')[0] for text in self.range]
 
     @property

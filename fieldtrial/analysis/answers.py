@@ -39,7 +39,6 @@ class Quantity:
         return [self.value(measures, name) for measures in measured]
 
     def mean(self, measured, name):
-        """Their mean."""
         return stats.mean_of(self.values(measured, name))
 
 
@@ -123,7 +122,6 @@ class Told:
 
     @property
     def cell(self):
-        """The first cell of MSF-RS."""
         return self.group[OURS][0].cell
 
     @property
@@ -132,7 +130,6 @@ class Told:
         return len(self.group[OURS])
 
     def condition(self):
-        """The condition as text."""
         return wording.over_seeds([measures.cell for measures in self.group[OURS]])
 
     def sentence(self, most=None):

@@ -42,7 +42,6 @@ class Occurrence:
 
     @property
     def text(self):
-        """Formatted as text."""
         if not self.ratios:
             return 'a class received nothing'
         return f'{wording.ratios(self.ratios)} ({wording.signed_percent(self.worst, 2)})'

@@ -94,7 +94,6 @@ def busy_and_lost(measures):
 
 
 def in_brief(busy, lost):
-    """busy_and_lost as text."""
     return f'processors {percent(busy, 0)} busy, stalled {percent(lost)} of the time'
 
 

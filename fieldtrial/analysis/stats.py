@@ -98,7 +98,6 @@ def holding_times(times, stop):
 
 
 def weighted_mean(values, weights):
-    """Mean of `values` weighted by `weights`."""
     total = np.sum(weights)
     if total <= 0:
         return float(np.mean(values))

@@ -50,11 +50,9 @@ class Target:
     traced: bool = False    # whether it applies only to links whose rate follows a trace
 
     def judges(self, cell):
-        """Whether the target applies to a cell."""
         return cell.workload in self.workloads and bool(cell.trace) == self.traced and self.only(cell)
 
     def compared(self):
-        """The arms compared, as text."""
         return f'{wording.arm(self.arm)} / {wording.arm(self.against)}' if self.against else wording.arm(self.arm)
 
 
@@ -249,7 +247,6 @@ def taken_from_others(ours, other):
 
 
 def first_class(weights):
-    """The class with the greatest weight."""
     return max(weights, key=weights.get)
 
 

@@ -56,12 +56,10 @@ class Verdict:
     savings: list
 
     def count(self, outcome):
-        """Number of rows with that outcome."""
         return sum(1 for row in self.rows if row.outcome == outcome)
 
     @property
     def exit_code(self):
-        """One of the EXIT_ codes of this module."""
         if self.count(MISSED):
             return EXIT_MISSED
         if self.count(UNJUDGED):

@@ -155,7 +155,6 @@ def due(measures):
 
 
 def text(rates):
-    """Formatted as text."""
     return ', '.join(f'{name} {rate / 1e3:.0f}' for name, rate in rates.items()) + ' kbit/s'
 
 

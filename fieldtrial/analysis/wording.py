@@ -186,12 +186,10 @@ def setting(cell):
 
 
 def workload(cell):
-    """The workload's title."""
     return cell.profile.title
 
 
 def condition(cell):
-    """A condition as full text."""
     return f'{workload(cell)}: {setting(cell)}, {users(cell)}, {cell.seconds:.0f} s'
 
 

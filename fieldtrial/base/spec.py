@@ -34,12 +34,10 @@ class Condition:
 
     @property
     def arm(self):
-        """The arm of a cell."""
         return self.arms[0]
 
     @property
     def lanes(self):
-        """Number of lanes a cell takes."""
         return max(1, round(self.rate_bps / LANE_BPS))
 
     @property
@@ -79,7 +77,6 @@ class Setup:
 
     @classmethod
     def of(cls, options):
-        """The Setup from the options."""
         return cls(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Setup)})
 
 
@@ -97,7 +94,6 @@ class CellSpec(Setup, Condition):
         return cls(**{**vars(condition), **vars(setup), **more})
 
     def store(self, path):
-        """Writes the spec to a file."""
         pathlib.Path(path).write_text(json.dumps(dataclasses.asdict(self), indent=1) + '\n')
 
     @classmethod

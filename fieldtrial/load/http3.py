@@ -68,7 +68,6 @@ def start_servers(world):
 
 
 def redirect(host):
-    """Redirects QUIC's port to Caddy's."""
     for iptables in ('iptables', 'ip6tables'):
         host.run(iptables, '-t', 'nat', '-A', 'PREROUTING', '-p', 'udp', '--dport', str(PORT), '-j', 'REDIRECT',
                  '--to-ports', str(OWN_PORT))

@@ -128,7 +128,6 @@ class Receiver:
 
 
 def main(word, address, port, t0, *more):
-    """The program; its exit code."""
     stopped = []
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda *_: stopped.append(True))

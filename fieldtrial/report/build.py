@@ -37,7 +37,6 @@ def _environment():
 
 
 def page(run, groups, judged, told):
-    """The report as text."""
     return _environment().get_template('template.html').render(
         run=run, groups=groups, judged=judged, told=told, pictures=pictures.drawn(told), summary=table.summary(judged))
 

@@ -20,7 +20,6 @@ class Column(NamedTuple):
     value: Callable
 
     def name(self):
-        """Its heading and unit."""
         return f'{self.head}, {self.unit}' if self.unit else self.head
 
     def text(self, measured, *of):

@@ -146,14 +146,12 @@ def _value(value):
 
 
 def settings(groups):
-    """Rows with the settings of each condition."""
     for cell in map(cell_of, groups):
         yield [wording.condition(cell), wording.plain(cell.weights), _value(cell.parameters),
                f'{cell.buffer_bytes / 1e3:g} kB', f'{cell.start:g} to {cell.stop:g} s', _value(cell.sizes), cell.seed]
 
 
 def versions(run):
-    """Rows with the versions of the programs."""
     found = {}
     for cell in run.cells:
         for name, version in cell.versions.items():
@@ -168,7 +166,6 @@ def rtts(run):
 
 
 def command(run):
-    """The command line that started the run."""
     return shlex.join(['sudo', './trial', *map(str, run.meta.get('argv') or [])])
 
 

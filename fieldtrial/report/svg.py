@@ -64,5 +64,4 @@ def img(label, text):
 
 
 def draw(label, paint, **layout):
-    """img() of panel()."""
     return img(label, panel(paint, **layout))

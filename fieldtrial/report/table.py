@@ -190,5 +190,4 @@ def summary(judged):
 
 
 def text(groups, judged):
-    """The whole text."""
     return '\n\n'.join(filter(None, (arms_text(groups), verdicts_text(judged)))) + '\n'

@@ -48,7 +48,6 @@ class Agent:
             threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
     def stop(self):
-        """Ends all processes started here."""
         for process in list(self._processes):
             _end(process)
 
@@ -67,7 +66,6 @@ class Agent:
         messages.send(connection, {'failed': self.failed, 'machine': socket.gethostname()})
 
     def do_run(self, connection, _files, argv, input=None, timeout=30.0, cwd=None):
-        """Runs a command to its end."""
         try:
             done = subprocess.run(argv, input=input, capture_output=True, text=True, errors='replace', timeout=timeout,
                                   cwd=cwd, check=False, stdin=None if input is not None else subprocess.DEVNULL)
@@ -127,7 +125,6 @@ class Agent:
         os.close(file)
 
     def do_socket(self, connection, _files, **how):
-        """Makes a socket in this network."""
         try:
             made = host.new_socket(**how)
         except OSError as error:
@@ -148,7 +145,6 @@ def _end(process):
 
 
 def path_of(role):
-    """Path of the socket of the agent with this role."""
     return f'{DIRECTORY}/{role}.sock'
 
 
@@ -223,7 +219,6 @@ def _serve(role):
 
 
 def main(argv=None):
-    """The program; its exit code."""
     parser = argparse.ArgumentParser(prog='fieldtrial.site.agent', description=__doc__.split('\n\n', maxsplit=1)[0])
     parser.add_argument('--check', action='store_true', help='ask the one that runs whether all is well, and end')
     parser.add_argument('--group', action='store_true', help='it is one of several that are alike')

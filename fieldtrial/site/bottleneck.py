@@ -46,7 +46,6 @@ class TokenBucket:
         """Raises TrialError if it no longer exists."""
 
     def close(self):
-        """Closes the socket opened by set_rate()."""
         if self._bucket:
             self._bucket.close()
 

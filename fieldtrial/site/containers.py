@@ -172,7 +172,6 @@ class Process:
             messages.send(self._connection, {'signal': int(signum)})
 
     def kill(self):
-        """Sends SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
 

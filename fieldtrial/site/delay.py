@@ -138,7 +138,6 @@ class Netem(Cables):
         host.run('tc', 'qdisc', 'add', 'dev', cable, 'root', *self.qdisc(delay_ms).split())
 
     def qdisc(self, delay_ms):
-        """The arguments of `tc qdisc add`."""
         return f'netem delay {delay_ms:.3f}ms limit {QUEUE}'
 
 

@@ -50,8 +50,6 @@ def _run(argv, *, input=None, timeout=30.0, check=True):
 
 
 class Host(hosts.Host):
-    """A network namespace."""
-
     @property
     def netns_path(self):
         """The file of its network namespace, for programs that join it themselves."""

@@ -79,7 +79,6 @@ class Pages:
 
 
 def path(name, number):
-    """The path of a page on its server."""
     return f'/{DIRECTORY}/{name}-{number}.html'
 
 

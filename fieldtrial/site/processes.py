@@ -57,7 +57,6 @@ class Daemon(contextlib.AbstractContextManager):
             time.sleep(0.02)
 
     def last_words(self):
-        """The end of each log, for messages."""
         return '\n'.join(f'the end of {log}:\n{tail(log)}' for log in self.logs)
 
     def wait(self, timeout=None):

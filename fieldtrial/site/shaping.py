@@ -16,7 +16,6 @@ FIRST_LEAF = 256
 
 
 def bdp_bytes(rate_bps, rtt_ms):
-    """Bandwidth-delay product in bytes."""
     return rate_bps * rtt_ms / 8000
 
 

@@ -59,7 +59,6 @@ class StallMeter:
 
 
 def main(path, t0):
-    """The program."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with open(path, 'w', newline='', encoding='ascii') as file:
         rows = csv.writer(file, lineterminator='\n')

@@ -190,7 +190,6 @@ class World(Scenario):
         return found
 
     def host_of(self, user):
-        """The host that a user is on."""
         return next(host for host, users in self.groups.items() if user in users)
 
     def follow_uids(self, users):
@@ -263,7 +262,6 @@ class World(Scenario):
 
     @property
     def nameserver(self):
-        """The name server that Squid uses."""
         return '127.0.0.1' if self.names_host is self.gateway else addresses.NAMES4
 
     def start_origin(self, *, stalling=False, pages_seed=None):

@@ -141,7 +141,6 @@ def _shared(site):
 
 
 def _inside(site):
-    """Names of the users' interfaces."""
     return site.interception.get('inside', '').replace(',', ' ').split()
 
 

@@ -87,7 +87,6 @@ def _included(site):
 
 
 def _check(options):
-    """Whether the options fit together."""
     if options.what and not options.value:
         raise CtlError(f'set {options.what} needs a value, as in: {FORMS}', WRONG)
     if options.what and (options.undo or options.expire):

@@ -27,7 +27,6 @@ def _worker(report):
 
 
 def link(report):
-    """The link in one line."""
     said, window_ = report['link'], report['window']
     line = f'{text.rate(said["rate"])} at {text.safe(said["interface"] or "no interface")}, ' \
            f'{window_["utilisation"]:.0%} used'
@@ -43,7 +42,6 @@ def link(report):
 
 
 def window(report):
-    """The window in one line."""
     said = report['window']
     line = f'{said["outstanding"]:g} of {said["limit"]:.2f} slots taken'
     if said.get('changed'):

@@ -56,7 +56,6 @@ class Camera:
                        features=[{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}])
 
     async def open(self, url):
-        """Begins to load a page."""
         self.loaded = None
         await self.ask('Page.navigate', url=url)
 

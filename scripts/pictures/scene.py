@@ -71,17 +71,14 @@ class School(World):
         self.flags = ['--host-resolver-rules=' + ', '.join(f'MAP {server.name} {server.v4}' for server in self.servers)]
 
     def start_stock(self):
-        """Starts Squid without scheduling."""
         return self.start_squid(squidconf.stock(self), PROGRAMS / 'squid')
 
     def start_downloads(self):
-        """All users but the teacher download from now on."""
         for user in self.users[1:]:
             for name in FROM:
                 self._repeat(user, [f'http://{name}/b/{DOWNLOAD}/x'])
 
     def keep_loading(self):
-        """The teacher loads maps from now on."""
         self._repeat(self.teacher, [f'http://{self.servers[0].name}/pages/maps/{number}.png' for number in range(MAPS)])
 
     def _repeat(self, user, urls):
@@ -123,7 +120,6 @@ class School(World):
         return re.sub(r'\S+/(msfrs-iptables)', r'/usr/sbin/\1', text)
 
     def start_page(self):
-        """Starts msfrs-page."""
         names = self.directory / 'names'
         names.write_text(''.join(f'{user.v4} {name}\n' for user, name in zip(self.users, NAMES, strict=True)))
         conf = self.directory / 'page.conf'

@@ -112,7 +112,6 @@ class Browser:
                                lcp_s=page.told.get('lcp') if ended is not None else None)
 
     async def aclose(self):
-        """Ends it."""
         await self._chromium.close()
 
     # --- events ------------------------------------------------------------------------------------------------------

@@ -42,7 +42,6 @@ class _Table(AbstractResolver):
 
 
 def family_of(address):
-    """AF_INET or AF_INET6."""
     return socket.AF_INET6 if ':' in address else socket.AF_INET
 
 
@@ -102,7 +101,6 @@ class Clients:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None), auto_decompress=False, trust_env=False)
 
     async def close(self):
-        """Closes every connection."""
         for kept in filter(None, (self.quic, self.tunnels)):
             await kept.close()
         for session in self._sessions.values():

@@ -106,7 +106,6 @@ class Chromium:
             answer.set_result(said['result'])
 
     async def close(self):
-        """Ends it."""
         if self._process is None:
             return
         with contextlib.suppress(ProcessLookupError):

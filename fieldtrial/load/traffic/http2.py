@@ -120,7 +120,6 @@ class Tunnel(asyncio.Protocol):
         self._let_in()
 
     def close(self):
-        """Closes it properly, with all requests in flight."""
         if self._transport and not self._transport.is_closing():
             if self.open:
                 self._h2.close_connection()
@@ -232,7 +231,6 @@ class Exchange:
         self._tunnel.forget(self._stream)
 
     async def readany(self):
-        """The next piece of the body."""
         piece = await self._news.get()
         if isinstance(piece, BaseException):
             raise piece
@@ -292,7 +290,6 @@ class Tunnels:
         return tunnel
 
     async def close(self):
-        """Closes all tunnels and ends requests in flight."""
         for task in self._kept.values():
             if task.done() and not task.cancelled() and not task.exception():
                 task.result().abort()

@@ -126,7 +126,6 @@ class Connection(asyncio.DatagramProtocol):
         self._take()
 
     def _take(self):
-        """Handles all pending events."""
         while not self._over and (event := self._quic.next_event()) is not None:
             if isinstance(event, events.HandshakeCompleted):
                 if not self.ready.done():   # no caller waits any more

@@ -90,6 +90,5 @@ class Records:
         self.pages[outcome] += 1
 
     def close(self):
-        """Flushes buffered rows and closes the files."""
         for file in self._files:
             file.close()

@@ -47,7 +47,6 @@ class Parameter:
         return f'{noun} from {self.low:g} to {self.high:g}{unit}'
 
     def describe(self):
-        """The text of --help."""
         default = ('no', 'yes')[self.default] if self.kind == 'yes/no' else self.default
         text = f'{self.help}: {self.allowed()}'
         return '\n'.join([f'  {self.name}={default}', *textwrap.wrap(text, 100, initial_indent=' ' * 6,

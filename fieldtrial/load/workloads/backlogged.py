@@ -13,8 +13,6 @@ DOWNLOADS = Answer('Downloads', {'small': 'beside downloads, an object of up to 
 
 
 class Backlogged(Workload):
-    """A closed loop of every user, all the time."""
-
     name = 'backlogged'
     summary = 'saturated: every user keeps requests in flight all the time'
     profile = Profile('Backlogged', rank=120, saturated=True, latency=True, queue=True, work=True,

@@ -17,8 +17,6 @@ from ..traffic.workload import Parameter
 
 
 class Browser(beside.BesideDownloads):
-    """Browsers, and users with downloads."""
-
     name = 'browser'
     summary = 'web pages in Chromium, beside users who keep downloads in flight'
     profile = Profile('Pages in a browser', rank=25, queue=True, answers=(Answer('Painting', {

@@ -9,8 +9,6 @@ from .backlogged import Backlogged
 
 
 class Bump(Backlogged):
-    """Backlogged, with decrypted TLS."""
-
     name = 'bump'
     summary = 'saturated, over TLS that Squid decrypts'
     profile = Profile('Backlogged, TLS decrypted', rank=125, saturated=True, latency=True, queue=True, work=True)

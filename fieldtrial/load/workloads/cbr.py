@@ -12,8 +12,6 @@ from .backlogged import Backlogged
 
 
 class Cbr(Backlogged):
-    """Backlogged, with a CbrStream in parallel."""
-
     name = 'cbr'
     summary = 'saturated, with on/off UDP at a constant rate of 20, 40 or 60 % of the link beside it'
     profile = Profile('On/off CBR beside', rank=170, saturated=True, shared=True)

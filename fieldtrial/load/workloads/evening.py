@@ -37,8 +37,6 @@ def evenly(users, percent, before=0):
 
 
 class Evening(QuicPages):
-    """Pages, video, updates, uploads and a call at once."""
-
     name = 'evening'
     summary = 'an evening of many users: pages, adaptive video, updates, uploads, HTTP/3 and a call'
     profile = Profile('An evening', rank=1, shared=True, queue=True,

@@ -12,8 +12,6 @@ from .backlogged import Backlogged
 
 
 class Excess(Backlogged):
-    """Backlogged, with a CbrStream to the first user."""
-
     name = 'excess'
     summary = 'saturated, and the first user also receives UDP at a constant rate beside Squid'
     profile = Profile('One user served beside Squid', rank=180, saturated=True, shared=True)

@@ -10,8 +10,6 @@ from ..traffic.workload import Workload
 
 
 class Open(Workload):
-    """Arrivals that do not wait for responses."""
-
     name = 'open'
     summary = 'open arrivals (Poisson) at a share of the link, by users drawn at random'
     profile = Profile('Open arrivals', rank=160, latency=True, queue=True, work=True)

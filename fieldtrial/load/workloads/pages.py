@@ -18,8 +18,6 @@ PAGES = Answer('Pages', {'page:first': "a {first} user's page loads in {}", 'pag
 
 
 class Pages(Workload):
-    """A closed loop of page loads for every user."""
-
     name = 'pages'
     summary = 'page loads: a document, then its objects over six connections, then think time'
     profile = Profile('Page loads', rank=150, queue=True, work=True, answers=(PAGES,))
@@ -44,7 +42,6 @@ class Pages(Workload):
                                              self.via))
 
     async def browse(self, run, user):
-        """The page loads of one user."""
         pages, think_s = run.offers.pages(user, self.values['objects']), self.values['think_s']
         via = self.way(run, user)
         think = run.offers.random('think', user.name)

@@ -10,8 +10,6 @@ from .backlogged import Backlogged
 
 
 class Phases(Backlogged):
-    """Backlogged, with classes that pause."""
-
     name = 'phases'
     summary = 'saturated in four phases of a quarter of the run each: all, without class 1, without 1 and 2, all'
     profile = Profile('Class phases', rank=140, saturated=True)

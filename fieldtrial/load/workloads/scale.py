@@ -12,8 +12,6 @@ from ..traffic.workload import Parameter, Workload
 
 
 class Scale(Workload):
-    """A closed loop of every user, by curl."""
-
     name = 'scale'
     summary = 'saturated; requests are made by curl, for links faster than the load generator'
     profile = Profile('Many users of a fast link', rank=110, saturated=True, latency=True, queue=True, processors=True)

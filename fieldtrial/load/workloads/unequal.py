@@ -9,8 +9,6 @@ from .backlogged import Backlogged
 
 
 class Unequal(Backlogged):
-    """Backlogged, with another population."""
-
     name = 'unequal'
     summary = 'saturated, with 24 users in the first class against the usual number in the others'
     profile = Profile('Unequal users', rank=130, saturated=True, latency=True, work=True)

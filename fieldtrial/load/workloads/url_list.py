@@ -22,8 +22,6 @@ MOST_LINES, LONGEST_LINE = 1_000_000, 8_192
 
 
 class UrlList(Open):
-    """Open, with URLs and sizes from a file."""
-
     name = 'url-list'
     summary = 'replays a file of URLs and sizes as open arrivals'
     profile = Profile('URL list', rank=190, latency=True)

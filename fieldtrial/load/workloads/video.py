@@ -22,8 +22,6 @@ BOTH = 'both'       #: rules, by turns
 
 
 class Video(beside.BesideDownloads):
-    """Players of adaptive video, and users with downloads."""
-
     name = 'video'
     summary = 'players of adaptive video, beside users who keep downloads in flight'
     profile = Profile('Video beside downloads', rank=60, queue=True, answers=(Answer('Video', {
