@@ -17,7 +17,6 @@ QUEUE = 10000
 CORE4, CORE6 = '198.19.0.1', 'fe80::1'
 #: Routing tables of the ISP: for packets from servers, and for packets whose delay has elapsed.
 BACK, DUE = 91, 92
-TO_SERVERS = [f'route add {SERVERS4} dev far', f'route add {SERVERS6} dev far']
 
 
 def _addresses(server, interface):
@@ -31,7 +30,8 @@ def _to_core(cable, where=''):
 
 
 class DelayLine:
-    """A pair of TUN interfaces with the project's program between them: one at the ISP, one at the servers."""
+    """A pair of TUN interfaces at the ISP with the project's program between them, and a cable to each host of servers.
+    A packet is routed there twice: by its incoming interface and, once its delay has elapsed, by its destination."""
 
     name = 'delay line'
 
@@ -42,22 +42,34 @@ class DelayLine:
     def connect(self, fabric, isp, farms, directory):
         """Sets up addresses and routes on all hosts, and the delays. farms: {host: its servers}. `directory` holds the
         table and the program's log."""
-        (farm, servers), = farms.items()
-        self._start(farm, f'far@{isp.netns_path}', servers, directory)
-        for host, tun in ((isp, 'far'), (farm, 'near')):
-            host.batch([f'link set {tun} txqueuelen {QUEUE} up'])
-        isp.batch(TO_SERVERS)
-        farm.batch([line for server in servers for line in _addresses(server, 'near')] +
-                   ['route add default dev near congctl cubic', 'route add ::/0 dev near congctl cubic'])
+        self._start(isp, [server for servers in farms.values() for server in servers], directory)
+        isp.batch([*(f'link set {tun} txqueuelen {QUEUE} up' for tun in ('near', 'far')),
+                   f'route add {SERVERS4} dev far', f'route add {SERVERS6} dev far',
+                   f'route add default dev near table {BACK}', f'route add ::/0 dev near table {BACK}'])
+        for number, (farm, servers) in enumerate(farms.items(), start=1):
+            cable = f's{number}'
+            fabric.wire(isp, cable, farm, cable)
+            isp.batch([f'addr add {CORE4}/32 dev {cable}', f'addr add {CORE6}/64 dev {cable} nodad',
+                       *(line for server in servers for line in (
+                           f'route add {server.v4}/32 dev {cable} table {DUE} src {CORE4}',
+                           f'route add {server.v6}/128 dev {cable} table {DUE}'))])
+            farm.batch([line for server in servers for line in _addresses(server, cable)] + _to_core(cable))
+            self._rule(isp, cable, BACK)
+        self._rule(isp, 'near', DUE)
 
-    def _start(self, host, far, servers, directory):
+    @staticmethod
+    def _rule(isp, interface, table):
+        for family in ((), ('-6',)):
+            isp.batch([f'rule add iif {interface} lookup {table}'], 'ip', *family)
+
+    def _start(self, isp, servers, directory):
         table = f'{directory}/delays.txt'
         with open(table, 'w') as file:
             for server in servers:
                 for address in server.addresses:
                     file.write(f'{address} {server.rtt_ms / 2:.3f}ms\n')
         try:
-            self._daemon = Daemon(host, [self._program, '--tun', 'near', '--tun', far, '--table', table],
+            self._daemon = Daemon(isp, [self._program, '--tun', 'near', '--tun', 'far', '--table', table],
                                   f'{directory}/delayline.log', stdout=subprocess.PIPE)
         except OSError as error:
             raise TrialError(f'{self._program}: {error.strerror}; build it with `make` at the top') from None
@@ -72,29 +84,6 @@ class DelayLine:
     def close(self):
         if self._daemon:
             self._daemon.stop()
-
-
-class RouterDelayLine(DelayLine):
-    """Both interfaces at the ISP, and a cable to each host of servers: for hosts that cannot enter each other's
-    networks. A packet is routed there twice: by its incoming interface and, once its delay has elapsed, by its
-    destination."""
-
-    def connect(self, fabric, isp, farms, directory):
-        self._start(isp, 'far', [server for servers in farms.values() for server in servers], directory)
-        isp.batch([f'link set {tun} txqueuelen {QUEUE} up' for tun in ('near', 'far')] + TO_SERVERS)
-        for number, (farm, servers) in enumerate(farms.items(), start=1):
-            cable = f's{number}'
-            fabric.wire(isp, cable, farm, cable)
-            isp.batch([f'addr add {CORE4}/32 dev {cable}', f'addr add {CORE6}/64 dev {cable} nodad'])
-            farm.batch([line for server in servers for line in _addresses(server, cable)] + _to_core(cable))
-            for server in servers:
-                isp.batch([f'route add {server.v4}/32 dev {cable} table {DUE} src {CORE4}',
-                           f'route add {server.v6}/128 dev {cable} table {DUE}'])
-            for family in ((), ('-6',)):
-                isp.batch([f'rule add iif {cable} lookup {BACK}'], 'ip', *family)
-        isp.batch([f'route add default dev near table {BACK}', f'route add ::/0 dev near table {BACK}'])
-        for family in ((), ('-6',)):
-            isp.batch([f'rule add iif near lookup {DUE}'], 'ip', *family)
 
 
 class Cables:
@@ -157,7 +146,7 @@ def choose(how, isp, program, servers=()):
     if how == 'auto' and servers and not any(server.rtt_ms for server in servers):
         return Cables()
     if how == 'delayline' or (how == 'auto' and not has_netem(isp)):
-        return (DelayLine if isp.netns_path else RouterDelayLine)(program)
+        return DelayLine(program)
     if how == 'netem' and not has_netem(isp):
         raise TrialError('this kernel has no netem (sch_netem); use the delay line: --delay delayline')
     return Netem()

@@ -33,8 +33,6 @@ def new_socket(family, kind, protocol=0, source=None, peer=None, timeout=None):
 
 
 class Host(abc.ABC):
-    netns_path = None   #: the file of its network namespace, if programs can join it themselves
-
     def __init__(self, role, name):
         self.role = role    #: its name in the scenario, e.g. 'gw'
         self.name = name    #: its name in the system

@@ -208,7 +208,6 @@ def test_on_a_fast_link_the_bucket_holds_what_a_timer_may_be_late():
 def test_servers_next_door_have_a_cable_and_no_delay():
     host = Recorder(lacking=('netem',))
     near, far = addresses.servers((0.0, 0.0)), addresses.servers((0.0, 10.0))
-    host.netns_path = '/run/netns/x'
     assert type(delay.choose('auto', host, 'delayline', near)) is delay.Cables and host.lines == []
     assert type(delay.choose('auto', host, 'delayline', far)) is delay.DelayLine
     fabric = types.SimpleNamespace(wire=lambda *ends: None)
