@@ -18,7 +18,7 @@ def delays_ms(measures):
     cell = measures.cell
     if cell.call is None:
         raise StatsError('the run recorded no call')
-    came = cell.call['delay_ms'][stats.in_interval(cell.call['t'], cell.start, cell.stop)]
+    came = cell.call['delay_ms'][stats.in_interval(cell.call['t'], cell.t_start, cell.t_stop)]
     if not len(came):
         raise StatsError('nothing came of the call')
     return came

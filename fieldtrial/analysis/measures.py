@@ -60,7 +60,7 @@ class Measures:
 
     def _interval(self, start, stop):
         """(start, stop); those of the measured interval in place of None."""
-        return self.cell.start if start is None else start, self.cell.stop if stop is None else stop
+        return self.cell.t_start if start is None else start, self.cell.t_stop if stop is None else stop
 
     # --- bytes -------------------------------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ class Measures:
         if self.cell.beside is None:
             raise StatsError('the run recorded no constant-rate stream')
         begun = self.cell.beside['t']
-        return float(self.cell.beside[column][(begun >= self.cell.start) & (begun < self.cell.stop)].sum())
+        return float(self.cell.beside[column][(begun >= self.cell.t_start) & (begun < self.cell.t_stop)].sum())
 
     def with_beside(self):
         """(bytes of the first user by requests, bytes it received from the stream, mean bytes of the other users of its
@@ -134,7 +134,7 @@ class Measures:
         cell = self.cell
         if cell.past is None:
             raise StatsError('the run did not record what came past Squid')
-        past = {user: stats.increase(cell.past['t'], cell.past[user], cell.start, cell.stop) for user in cell.users}
+        past = {user: stats.increase(cell.past['t'], cell.past[user], cell.t_start, cell.t_stop) for user in cell.users}
         by_http3 = self._http3_bytes()
         bodies = {user: max(0.0, amount - by_http3.get(user, 0.0)) for user, amount in self.user_bytes().items()}
         rest, read = self.link_bytes() - sum(past.values()), sum(bodies.values())
@@ -147,7 +147,7 @@ class Measures:
         begun, ended = requests['t_first_byte'], requests['t_end']
         own = (requests['scheme'] == 'h3') & ~np.isnan(begun)
         begun, ended = begun[own], np.maximum(ended[own], begun[own] + 1e-6)
-        inside = np.clip(np.minimum(ended, cell.stop) - np.maximum(begun, cell.start), 0, None) / (ended - begun)
+        inside = np.clip(np.minimum(ended, cell.t_stop) - np.maximum(begun, cell.t_start), 0, None) / (ended - begun)
         came, found = requests['bytes'][own] * inside, {}
         for user, amount in zip(requests['user'][own], came):
             found[user] = found.get(user, 0.0) + float(amount)
@@ -189,7 +189,7 @@ class Measures:
         the cell. StatsError if a phase is too short to have a measured part."""
         found = []
         for phase in self.cell.phases:
-            begin = max(phase['t_start'] + settle_s(phase['t_end'] - phase['t_start']), self.cell.start)
+            begin = max(phase['t_start'] + settle_s(phase['t_end'] - phase['t_start']), self.cell.t_start)
             if begin + 1 > phase['t_end']:
                 raise StatsError(f"phase '{phase.get('label')}' ends at {phase['t_end']:g} s, less than a second after "
                                  f'its settling time and the warm-up, {begin:g} s')
@@ -243,7 +243,7 @@ class Measures:
         found = self.cell.found
         if found is None:
             raise StatsError('the rate was not looked for')
-        return float(found['rate_bps'][stats.in_interval(found['t'], self.cell.start, self.cell.stop)].mean()) / \
+        return float(found['rate_bps'][stats.in_interval(found['t'], self.cell.t_start, self.cell.t_stop)].mean()) / \
             self.offered_bps()
 
     def goodput_share(self):
@@ -260,14 +260,14 @@ class Measures:
     def queue_samples(self):
         """(times, delays in ms, how long each delay held in s) of the ISP's queue."""
         cell = self.cell
-        chosen = stats.in_interval(cell.link['t'], cell.start, cell.stop)
+        chosen = stats.in_interval(cell.link['t'], cell.t_start, cell.t_stop)
         times = cell.link['t'][chosen]
         backlog = cell.link['backlog_bytes'][chosen]
         if cell.offered is None:
             delays = stats.queue_delay_ms(backlog, cell.rate_bps)
         else:
             delays = stats.waits_ms(times, cell.link['sent_bytes'][chosen], backlog)
-        return times, delays, stats.holding_times(times, cell.stop)
+        return times, delays, stats.holding_times(times, cell.t_stop)
 
     def queue_mean_ms(self):
         """Mean delay in the ISP's queue over time, ms."""
@@ -306,14 +306,14 @@ class Measures:
     def cpu_seconds(self):
         """CPU seconds (user and system) of the Squid processes."""
         squid = self._squid()
-        return stats.increase(squid['t'], squid['cpu_s'], self.cell.start, self.cell.stop)
+        return stats.increase(squid['t'], squid['cpu_s'], self.cell.t_start, self.cell.t_stop)
 
     def machine_busy(self):
         """Share of time in which the machine's processors were busy, with any process."""
         host = self.cell.host
         if host is None:
             raise StatsError('the run did not record it')
-        return 1 - stats.increase(host['t'], host['idle_s'], self.cell.start, self.cell.stop) / self.cell.seconds
+        return 1 - stats.increase(host['t'], host['idle_s'], self.cell.t_start, self.cell.t_stop) / self.cell.seconds
 
     def cpu_per_gb(self):
         """CPU seconds per gigabyte (10^9 bytes) of body received."""
@@ -325,12 +325,13 @@ class Measures:
     def peak_rss_mb(self):
         """Greatest resident memory of the Squid processes, MB (10^6 bytes)."""
         squid = self._squid()
-        return float(squid['rss_kb'][stats.in_interval(squid['t'], self.cell.start, self.cell.stop)].max()) * KB / 1e6
+        chosen = stats.in_interval(squid['t'], self.cell.t_start, self.cell.t_stop)
+        return float(squid['rss_kb'][chosen].max()) * KB / 1e6
 
     # --- what users see ----------------------------------------------------------------------------------------------
 
     def _begun(self, table):
-        return (table['t_start'] >= self.cell.start) & (table['t_start'] < self.cell.stop)
+        return (table['t_start'] >= self.cell.t_start) & (table['t_start'] < self.cell.t_stop)
 
     def sample_of(self, table, chosen=True):
         """Sample of the rows of a table with `t_start`, `t_end` and `outcome` that are `chosen` and began in the
@@ -339,9 +340,9 @@ class Measures:
         if not chosen.any():
             raise StatsError('no such request began in the measured interval')
         cell = self.cell
-        block, blocks = stats.block_numbers(table['t_start'][chosen], cell.start, cell.stop, BLOCK_S)
+        block, blocks = stats.block_numbers(table['t_start'][chosen], cell.t_start, cell.t_stop, BLOCK_S)
         latency = table['t_end'][chosen] - table['t_start'][chosen]
-        return Sample(latency, table['outcome'][chosen] == 'ok', block, blocks, cell.cut - cell.start)
+        return Sample(latency, table['outcome'][chosen] == 'ok', block, blocks, cell.cut - cell.t_start)
 
     def _sample(self, name=None, size=None, near=None):
         """Latencies of the requests that began in the interval: of class `name`, of a size class of SIZES, and of

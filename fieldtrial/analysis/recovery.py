@@ -140,7 +140,7 @@ def _places(cell):
     """Mean number of responses in service; 1 if it was not recorded."""
     if cell.window is None:
         return 1
-    chosen = (cell.window['t'] >= cell.start) & (cell.window['t'] <= cell.stop)
+    chosen = (cell.window['t'] >= cell.t_start) & (cell.window['t'] <= cell.t_stop)
     return max(1, round(float(cell.window['w'][chosen].mean()))) if chosen.any() else 1
 
 
@@ -149,7 +149,7 @@ def undisturbed(measures):
     disturbances in them: the error of that window length without a disturbance. Raises StatsError with fewer than four
     windows, if users were not always backlogged, or if a class received nothing in a window."""
     length, cell = RECOVERED_S - SETTLED_S, measures.cell
-    begins = np.arange(cell.start, cell.stop - length + 1e-9, length)
+    begins = np.arange(cell.t_start, cell.t_stop - length + 1e-9, length)
     if not measures.saturated() or cell.workload == 'disturbed' or len(begins) < 4:
         raise StatsError('no four times of ten seconds that are alike')
     return float(np.mean([abs(stats.worst(measures.ratios(begin, begin + length)[1])) for begin in begins]))

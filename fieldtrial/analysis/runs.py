@@ -103,7 +103,7 @@ class Cell(Stat):
     those served by Squid."""
 
     path: Path
-    cut: float              # when requests still in flight were cut off, s; at least `stop`
+    cut: float              # when requests still in flight were cut off, s; at least `t_stop`
     sizes: dict
     phases: list
     direct: dict            # {user: class} of users who bypass Squid
@@ -126,19 +126,9 @@ class Cell(Stat):
     repeated: bool = False  # whether the run has the same cell with other seeds
 
     @property
-    def start(self):
-        """Start of the measured interval, s."""
-        return self.t_start
-
-    @property
-    def stop(self):
-        """End of the measured interval, s."""
-        return self.t_stop
-
-    @property
     def seconds(self):
         """Length of the measured interval, s."""
-        return self.stop - self.start
+        return self.t_stop - self.t_start
 
     def users_of(self, name):
         """Number of users of a class whom Squid serves."""

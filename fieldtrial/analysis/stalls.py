@@ -32,10 +32,10 @@ def lateness(measures):
     if cell.stalls is None:
         raise StatsError('the run did not record how late the machine was')
     came, late = cell.stalls['t'], cell.stalls['late_s']
-    chosen = (came > cell.start) & (came - late < cell.stop)
+    chosen = (came > cell.t_start) & (came - late < cell.t_stop)
     if not chosen.any():
         raise StatsError('no wakeup in the measured interval')
-    return np.minimum(came, cell.stop)[chosen] - np.maximum(came - late, cell.start)[chosen]
+    return np.minimum(came, cell.t_stop)[chosen] - np.maximum(came - late, cell.t_start)[chosen]
 
 
 def bridged_s(measures):
@@ -48,7 +48,7 @@ def by_second(measures):
     cell = measures.cell
     ends, long = cell.stalls['t'], cell.stalls['late_s']
     ends, long = ends[long >= USUAL_S], long[long >= USUAL_S]
-    times = np.arange(cell.start - SETTLED_S, cell.stop, 1.0)
+    times = np.arange(cell.t_start - SETTLED_S, cell.t_stop, 1.0)
     if not len(long):
         return times, np.zeros(len(times))
     edges = np.column_stack((ends - long, ends)).ravel()
@@ -63,7 +63,7 @@ def disturbed(measures):
     wrong = np.zeros(len(times), bool)
     for second in np.flatnonzero(stalled > bridged_s(measures)):
         wrong[second:second + 1 + int(SETTLED_S)] = True
-    return float(wrong[times >= cell.start].mean()), float(stalled.max())
+    return float(wrong[times >= cell.t_start].mean()), float(stalled.max())
 
 
 @lru_cache(maxsize=1000)    # called for each target of a cell
@@ -105,7 +105,7 @@ def words(measures):
     late = lateness(measures) * 1e3
 
     def share(column):
-        return stats.increase(host['t'], host[column], cell.start, cell.stop) / cell.seconds
+        return stats.increase(host['t'], host[column], cell.t_start, cell.t_stop) / cell.seconds
     told = [f'processors {percent(1 - share("idle_s"), 0)} busy', f'steal {percent(share("steal_s"))}']
     if 'pressure_s' in host:
         told.append(f'pressure {percent(share("pressure_s"), 0)}')

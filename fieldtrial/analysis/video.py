@@ -69,7 +69,7 @@ def _videos(measures, name=None):
 
 def _inside(measures, begin, end):
     """How much of the time from `begin` to `end` was measured, s."""
-    return max(0.0, min(end, measures.cell.stop) - max(begin, measures.cell.start))
+    return max(0.0, min(end, measures.cell.t_stop) - max(begin, measures.cell.t_start))
 
 
 def players(measures, name=None):
@@ -82,7 +82,7 @@ def bitrates(measures):
     cell, of_user = measures.cell, {}
     for video in _videos(measures):
         begun, bps = video.in_order()
-        of_user.setdefault(video.user, []).extend(bps[(begun >= cell.start) & (begun < cell.stop)])
+        of_user.setdefault(video.user, []).extend(bps[(begun >= cell.t_start) & (begun < cell.t_stop)])
     by_class = {}
     for user, bps in of_user.items():
         if bps:
@@ -121,7 +121,7 @@ def startup(measures, name=None):
 def _changes(measures, video):
     """Differences between the bitrates of successive segments, of which the later was measured, bit/s; 0: none."""
     begun, bps = video.in_order()
-    return np.abs(np.diff(bps))[(begun[1:] >= measures.cell.start) & (begun[1:] < measures.cell.stop)]
+    return np.abs(np.diff(bps))[(begun[1:] >= measures.cell.t_start) & (begun[1:] < measures.cell.t_stop)]
 
 
 def switches_per_minute(measures, name=None):
@@ -135,7 +135,7 @@ def quality_bps(measures, name=None):
     times their changes, less WAIT_BPS times the seconds of stalls and start-ups, over the number of segments. At most
     the highest bitrate; less than 0 if playback stands still for more than it shows."""
     cell, videos = measures.cell, _videos(measures, name)
-    shown = [bps[(begun >= cell.start) & (begun < cell.stop)] for begun, bps in map(_Video.in_order, videos)]
+    shown = [bps[(begun >= cell.t_start) & (begun < cell.t_stop)] for begun, bps in map(_Video.in_order, videos)]
     count = sum(map(len, shown))
     if not count:
         raise StatsError('no segment began in the measured interval')

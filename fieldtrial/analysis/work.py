@@ -26,12 +26,12 @@ def unfinished_bytes(measures):
 
     def time_since(when):
         """Part of the interval after each of `when`, s."""
-        return cell.stop - np.clip(when, cell.start, cell.stop)
+        return cell.t_stop - np.clip(when, cell.t_start, cell.t_stop)
     asked = float(np.sum(requests['size'] * time_since(requests['t_start'])))
     given_up = float(np.sum((requests['size'] - requests['bytes']) * time_since(requests['t_end'])))
     times = cell.received['t']
     received = sum((cell.received[user] for user in cell.users if user in cell.received), np.zeros(len(times)))
-    left = (asked - given_up) / cell.seconds - stats.counter_mean(times, received, cell.start, cell.stop)
+    left = (asked - given_up) / cell.seconds - stats.counter_mean(times, received, cell.t_start, cell.t_stop)
     if left < 0:
         raise StatsError('the records contradict each other: users received more than they had asked for')
     return left
@@ -40,7 +40,7 @@ def unfinished_bytes(measures):
 def waiting(measures):
     """[(from, to)] of the measured interval in which some request was in progress, in order, s."""
     cell, requests = measures.cell, _recorded(measures.cell)
-    starts, ends = (np.clip(requests[name], cell.start, cell.stop) for name in ('t_start', 't_end'))
+    starts, ends = (np.clip(requests[name], cell.t_start, cell.t_stop) for name in ('t_start', 't_end'))
     order = np.argsort(starts, kind='stable')
     starts, latest = starts[order], np.maximum.accumulate(ends[order])
     first = np.flatnonzero(np.concatenate(([True], starts[1:] > latest[:-1])))

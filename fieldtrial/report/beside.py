@@ -33,7 +33,7 @@ def _window(cell, chosen=lambda times: times >= 0):
     if cell.window is None:
         raise StatsError('no window')
     times = cell.window['t']
-    found = cell.window['wplus'][(times >= cell.start) & (times <= cell.stop) & chosen(times)]
+    found = cell.window['wplus'][(times >= cell.t_start) & (times <= cell.t_stop) & chosen(times)]
     if not len(found):
         raise StatsError('no sample of the window')
     return found

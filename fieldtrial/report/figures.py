@@ -30,7 +30,7 @@ def _bin_s(cell):
 def class_rates(measures):
     """({class: Mbit/s of body per bin}, middles of the bins): from the load's start to the interval's end."""
     cell = measures.cell
-    edges = np.arange(0, cell.stop + 1e-9, _bin_s(cell))
+    edges = np.arange(0, cell.t_stop + 1e-9, _bin_s(cell))
     series = {name: [] for name in cell.weights}
     for start, stop in zip(edges, edges[1:]):
         for name, amount in measures.class_bytes(start, stop).items():
@@ -49,15 +49,15 @@ def throughput(measures):
             axes.plot(middles, values, color=svg.of_class(number), linewidth=max(1.0, 3.0 - 0.9 * number))
         axes.axhline(top, color=svg.MUTED, linewidth=0.8, linestyle=(0, (3, 2)))
         _measured_from(axes, cell)
-        axes.set(title=wording.arm(cell.arm), xlabel='time, s', ylabel='Mbit/s', xlim=(0, cell.stop),
+        axes.set(title=wording.arm(cell.arm), xlabel='time, s', ylabel='Mbit/s', xlim=(0, cell.t_stop),
                  ylim=(0, max(top, *map(max, series.values())) * 1.06))
     return svg.draw(f'Throughput by class over time, {wording.arm(cell.arm)}', paint)
 
 
 def _measured_from(axes, cell):
     """Shades the time before the measured interval."""
-    if cell.start > 0:
-        axes.axvspan(0, cell.start, color=svg.LINE, alpha=0.35, linewidth=0)
+    if cell.t_start > 0:
+        axes.axvspan(0, cell.t_start, color=svg.LINE, alpha=0.35, linewidth=0)
 
 
 def window(measures):
@@ -65,17 +65,17 @@ def window(measures):
     cell = measures.cell
     if cell.window is None:
         return None
-    edges = np.arange(0, cell.stop + 1e-9, _bin_s(cell))
+    edges = np.arange(0, cell.t_stop + 1e-9, _bin_s(cell))
     used = [measures.utilisation(start, stop) for start, stop in zip(edges, edges[1:])]
     colour = svg.arm(cell.arm)
 
     def paint(upper, lower):
         upper.axhline(UTILISATION_TARGET.value, color=svg.MUTED, linewidth=0.6, linestyle=(0, (3, 2)))
         upper.plot((edges[:-1] + edges[1:]) / 2, used, color=colour, linewidth=1.4)
-        upper.set(ylabel='U', ylim=(0, 1.08), xlim=(0, cell.stop), title=wording.arm(cell.arm))
+        upper.set(ylabel='U', ylim=(0, 1.08), xlim=(0, cell.t_stop), title=wording.arm(cell.arm))
         upper.set_yticks([0, 0.5, 1])
         times, table = cell.window['t'], cell.window
-        within = times <= cell.stop
+        within = times <= cell.t_stop
         lower.plot(times[within], table['w'][within], color=svg.MUTED, linewidth=0.9, drawstyle='steps-post', label='W')
         lower.plot(times[within], table['wplus'][within], color=colour, linewidth=1.8, drawstyle='steps-post',
                    label='W+')
@@ -95,7 +95,7 @@ def rate(measures):
     cell = measures.cell
     if cell.offered is None and cell.found is None:
         return None
-    edges = np.arange(0, cell.stop + 1e-9, 1.0)
+    edges = np.arange(0, cell.t_stop + 1e-9, 1.0)
     could, did = (np.array([each(start, stop) for start, stop in zip(edges, edges[1:])]) / 1e6
                   for each in (measures.offered_bps, measures.link_bps))
 
@@ -104,7 +104,7 @@ def rate(measures):
         axes.plot(edges[:-1], did, color=svg.MUTED, linewidth=0.9, drawstyle='steps-post')
         if cell.found is not None:
             axes.plot(cell.found['t'], cell.found['rate_bps'] / 1e6, color=svg.arm(cell.arm), linewidth=1.2)
-        axes.set(title=wording.arm(cell.arm), xlabel='time, s', ylabel='Mbit/s', xlim=(0, cell.stop),
+        axes.set(title=wording.arm(cell.arm), xlabel='time, s', ylabel='Mbit/s', xlim=(0, cell.t_stop),
                  ylim=(0, 1.15 * max(could.max(), did.max())))
     return svg.draw(f'Rate of the link over time, {wording.arm(cell.arm)}', paint)
 
@@ -115,8 +115,8 @@ def _cbr_on(axes, cell):
     if cell.workload != 'cbr' or not period:
         return
     begin = period
-    while begin < cell.stop:
-        axes.axvspan(begin, min(begin + period, cell.stop), ymax=0.05, color=svg.MUTED, linewidth=0)
+    while begin < cell.t_stop:
+        axes.axvspan(begin, min(begin + period, cell.t_stop), ymax=0.05, color=svg.MUTED, linewidth=0)
         begin += 2 * period
 
 
@@ -189,21 +189,21 @@ def queue(measures, top_ms):
     cell = measures.cell
     times, delays, _ = measures.queue_samples
     step = max(1.0, round(cell.seconds / 150))
-    number = ((times - cell.start) // step).astype(int)
+    number = ((times - cell.t_start) // step).astype(int)
     present = np.unique(number)
     means = [delays[number == place].mean() for place in present]
     peaks = [delays[number == place].max() for place in present]
     colour = svg.arm(cell.arm)
 
     def paint(axes):
-        at = cell.start + (present + 0.5) * step
+        at = cell.t_start + (present + 0.5) * step
         axes.fill_between(at, peaks, color=colour, alpha=0.22, linewidth=0)
         axes.plot(at, means, color=colour, linewidth=1.5)
         mean = measures.queue_mean_ms()
         axes.annotate(f'mean {wording.number(mean)} ms', (0.99, 0.97), xycoords='axes fraction', ha='right', va='top',
                       fontweight='bold', color=colour)
         axes.set(title=wording.arm(cell.arm), xlabel='time, s', ylabel='ms', ylim=(0, top_ms),
-                 xlim=(cell.start, cell.stop))
+                 xlim=(cell.t_start, cell.t_stop))
     return svg.draw(f"Delay in the ISP's queue over time, {wording.arm(cell.arm)}", paint)
 
 

@@ -148,7 +148,8 @@ def _value(value):
 def settings(groups):
     for cell in map(cell_of, groups):
         yield [wording.condition(cell), wording.plain(cell.weights), _value(cell.parameters),
-               f'{cell.buffer_bytes / 1e3:g} kB', f'{cell.start:g} to {cell.stop:g} s', _value(cell.sizes), cell.seed]
+               f'{cell.buffer_bytes / 1e3:g} kB', f'{cell.t_start:g} to {cell.t_stop:g} s', _value(cell.sizes),
+               cell.seed]
 
 
 def versions(run):
