@@ -39,7 +39,13 @@ GONE = 'the container of {} has gone'
 class Host(host.Host):
     """A container. `role` is that of its agent."""
 
-    def _ask(self, message, files=(), timeout=None):
+    def _asked(self, message, timeout=None):
+        """(the agent's answer to a request, files that came with it)."""
+        answer, files, connection = self.begin(message, timeout=timeout)
+        connection.close()
+        return answer, files
+
+    def begin(self, message, files=(), timeout=None):
         """Sends a request to the agent: (answer, files, connection still open)."""
         try:
             connection = agent.ask(self.role, message, files, timeout)
@@ -54,9 +60,7 @@ class Host(host.Host):
 
     def run(self, *argv, input=None, timeout=30.0, check=True):
         argv = [str(word) for word in argv]
-        answer, _, connection = self._ask({'do': 'run', 'argv': argv, 'input': input, 'timeout': timeout},
-                                          timeout=timeout + 10.0)
-        connection.close()
+        answer, _ = self._asked({'do': 'run', 'argv': argv, 'input': input, 'timeout': timeout}, timeout + 10.0)
         if 'missing' in answer:
             raise HostError(f'{argv[0]}: not found in the container of {self.role}; build the images again')
         if 'late' in answer:
@@ -69,16 +73,14 @@ class Host(host.Host):
         return Process(self, [str(word) for word in argv], stdout, stderr, cwd and str(cwd))
 
     def open(self, path):
-        answer, files, connection = self._ask({'do': 'open', 'path': path})
-        connection.close()
+        answer, files = self._asked({'do': 'open', 'path': path})
         if not files:
             raise OSError(answer['errno'], os.strerror(answer['errno']), path)
         return open(files[0], encoding='ascii')
 
     def socket(self, family, kind, protocol=0, *, source=None, peer=None, timeout=None):
-        answer, files, connection = self._ask({'do': 'socket', 'family': family, 'kind': kind, 'protocol': protocol,
-                                               'source': source, 'peer': peer, 'timeout': timeout})
-        connection.close()
+        answer, files = self._asked({'do': 'socket', 'family': family, 'kind': kind, 'protocol': protocol,
+                                     'source': source, 'peer': peer, 'timeout': timeout})
         if not files:
             if answer['errno'] is None:
                 raise socket.timeout(answer['said'])
@@ -135,7 +137,7 @@ class Process:
             read, write = os.pipe()
             self.stdout = open(read, 'rb')
         try:
-            answer, _, self._connection = where._ask({'do': 'start', 'argv': argv, 'cwd': cwd},
+            answer, _, self._connection = where.begin({'do': 'start', 'argv': argv, 'cwd': cwd},
                                                      [stdout.fileno() if write is None else write, stderr.fileno()])
         finally:
             if write is not None:
@@ -217,7 +219,7 @@ class ContainerFabric(contextlib.AbstractContextManager):
         self._hosts.append(made)
         return made
 
-    def wire(self, a, name_a, b, name_b, *, queue=1000):
+    def wire(self, a, name_a, b, name_b):
         there = b.networks()
         shared = next(((*ends, *there[network]) for network, ends in a.networks().items() if network in there), None)
         if not shared:
@@ -227,8 +229,8 @@ class ContainerFabric(contextlib.AbstractContextManager):
         for host_, name, device, local, remote in ((a, name_a, device_a, address_a, address_b),
                                                    (b, name_b, device_b, address_b, address_a)):
             try:
-                host_.run('ip', 'link', 'add', name, 'mtu', MTU, 'txqueuelen', queue, 'type', 'vxlan', 'id', number,
-                          'local', local, 'remote', remote, 'dev', device, 'dstport', VXLAN_PORT)
+                host_.run('ip', 'link', 'add', name, 'mtu', MTU, 'type', 'vxlan', 'id', number, 'local', local,
+                          'remote', remote, 'dev', device, 'dstport', VXLAN_PORT)
             except HostError as error:
                 raise TrialError(f'{host_.role}: no cable to the next host; it takes the capability NET_ADMIN, the '
                                  f'kernel module vxlan, and a network with an MTU of {MTU + OUTER} ({COMPOSE}):\n  '

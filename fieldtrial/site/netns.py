@@ -139,14 +139,10 @@ class NetnsFabric(contextlib.AbstractContextManager):
         host.run('ip', 'link', 'set', 'lo', 'up')
         return host
 
-    def wire(self, a, name_a, b, name_b, *, queue=1000):
+    def wire(self, a, name_a, b, name_b):
         """Connects interface `name_a` of host a to `name_b` of host b by an Ethernet cable: up at both ends, no
-        offloads.
-
-        queue: packets that each end holds when nothing shapes it (txqueuelen).
-        """
-        _run(['ip', '-n', a.name, 'link', 'add', name_a, 'txqueuelen', str(queue), 'type', 'veth',
-              'peer', 'name', name_b, 'txqueuelen', str(queue), 'netns', b.name])
+        offloads, a queue of 1000 packets at each end that nothing shapes (the kernel's default)."""
+        _run(['ip', '-n', a.name, 'link', 'add', name_a, 'type', 'veth', 'peer', 'name', name_b, 'netns', b.name])
         for host, name in ((a, name_a), (b, name_b)):
             whole_packets(host, name)
             host.run('ip', 'link', 'set', name, 'up')
