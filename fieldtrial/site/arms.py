@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The arms: the configurations of the gateway that are compared. All listen alike and see the same load."""
+import functools
 import operator
 from dataclasses import dataclass
 from typing import Callable
@@ -77,7 +78,7 @@ ARMS = {arm.name: arm for arm in (
     Arm('router-cake', 'no Squid, and CAKE: users share alike', None, quic=True,
         **_behind(shaping.cake, SQM_SHARE)),
     Arm('router-cake-ingress', 'the same, and what CAKE drops counts as carried (ingress)', None, quic=True,
-        **_behind(shaping.cake_ingress, SQM_SHARE)),
+        **_behind(functools.partial(shaping.cake, more=' ingress'), SQM_SHARE)),
     Arm('router-sqm', 'no Squid, and HTB with fq_codel, as in sqm-scripts: connections share alike', None, quic=True,
         **_behind(shaping.sqm, SQM_SHARE)),
     Arm('router-fq_codel', 'no Squid, and HTB with fq_codel in the leaf of each user: users by weight', None, quic=True,

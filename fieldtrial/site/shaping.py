@@ -99,14 +99,9 @@ def sqm(host, interface, rate_bps, _users, _weights):
 
 def cake(host, interface, rate_bps, _users, _weights, more=''):
     """CAKE, in which users share equally, and so do the connections of a user; it has no weights. On an interface with
-    several queues it is cake_mq, if the kernel has that. Raises TrialError."""
+    several queues it is cake_mq, if the kernel has that. more: further words of tc. Raises TrialError."""
     told = f'bandwidth {rate_bps:.0f}bit besteffort dual-dsthost{more}'
     try:
         host.batch([f'qdisc replace dev {interface} root cake_mq {told}'], 'tc')
     except HostError:
         _batch(host, [f'qdisc replace dev {interface} root cake {told}'], 'CAKE', 'sch_cake')
-
-
-def cake_ingress(host, interface, rate_bps, users, weights):
-    """The same for a link upstream of the shaper: dropped packets have used it, and count."""
-    cake(host, interface, rate_bps, users, weights, ' ingress')
