@@ -114,7 +114,7 @@ def _run(options, argv):
         print(f'stopped by signal {stop.signum}; everything is taken down, {len(runner.done)} cells were complete')
     if runner.done:
         bench.measure(directory)    # after all traffic has ended
-        from .report import write_report   # imports numpy: only after the check that it is installed
+        from .report.build import write_report   # imports numpy: only after the check that it is installed
         summary = write_report(str(directory), out=sys.stdout)
     if stopped:
         return 128 + stopped.signum

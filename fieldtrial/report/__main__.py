@@ -6,7 +6,7 @@ import sys
 
 from ..analysis import verdict
 from ..base.errors import TrialError
-from . import write_report
+from .build import write_report
 
 EPILOG = (f'exit codes: {verdict.EXIT_REACHED} every measured target reached, {verdict.EXIT_MISSED} at least one '
           f'missed, {verdict.EXIT_UNJUDGED} the machine was too busy to judge some, {verdict.EXIT_NOTHING} none could '

@@ -10,7 +10,8 @@ from fieldtrial.analysis import answers, runs, verdict
 from fieldtrial.analysis.measures import Measures
 from fieldtrial.base.spec import Answer, Profile
 from fieldtrial.load import workloads
-from fieldtrial.report import __main__ as program, screen, write_report
+from fieldtrial.report import __main__ as program, screen
+from fieldtrial.report.build import write_report
 
 CAKE = synthetic.Arm('router-cake', queue_ms=8, drops_per_mb=20, latency_s=(0.5, 0.5, 0.5), page_s=(9.0, 9.0, 9.0))
 BUSY = [(round(number * 4.0, 2), 0.4) for number in range(1, 17)]

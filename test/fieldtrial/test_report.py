@@ -16,7 +16,8 @@ from fieldtrial.analysis import runs, verdict, wording
 from fieldtrial.analysis.measures import Measures, settle_s
 from fieldtrial.analysis.stats import StatsError
 from fieldtrial.base.errors import TrialError
-from fieldtrial.report import __main__ as program, svg, table, write_report
+from fieldtrial.report import __main__ as program, svg, table
+from fieldtrial.report.build import write_report
 
 
 @pytest.fixture(name='cell')

@@ -10,7 +10,8 @@ import synthetic
 
 from fieldtrial.analysis import runs, stalls, verdict
 from fieldtrial.analysis.measures import Measures
-from fieldtrial.report import table, write_report
+from fieldtrial.report import table
+from fieldtrial.report.build import write_report
 from fieldtrial.site import meters, processes, stalls as meter
 
 #: Stall that the synthetic cells bridge, ms: servers of 12 to 296 ms, 128 on average, and a queue of 58.

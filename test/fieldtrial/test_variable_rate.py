@@ -9,7 +9,8 @@ import synthetic
 from fieldtrial.analysis import runs, stats, verdict, wording
 from fieldtrial.analysis.measures import Measures
 from fieldtrial.load.merge import write_csv
-from fieldtrial.report import table, write_report
+from fieldtrial.report import table
+from fieldtrial.report.build import write_report
 
 
 def test_what_was_offered_is_summed_up():
