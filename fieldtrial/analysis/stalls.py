@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Whether the machine that ran a cell was fast enough for its figures to reflect the arm.
 
-A process that requests a wakeup every 10 ms records how late the machine runs due tasks (stalls.csv). A delay below
-those 10 ms is a time slice of another task, usual and harmless. Longer delays stay invisible while they are short: the
-link carries the bytes in flight and the provider's queue. Both last the mean round trip of the servers plus the mean
-queueing delay. A second with more stalls than that leaves the link idle while users wait. Then W+ grows, to twice its
-size in a second, and until it has come down the weights are not enforced: with stalls of 0.56 and 0.59 s in two
-seconds, U was 0.29 and 0.35, W+ went from 8 to 33, and gold had 0.9 to 1.4 times the bytes of bronze, instead of 4, for
-ten seconds. So these seconds and SETTLED_S after each of them are *disturbed*, as after a disturbance of the link.
+README.md ("A busy machine") has the reasons. With stalls of 0.56 and 0.59 s in two seconds, U was 0.29 and 0.35, W+
+went from 8 to 33, and gold had 0.9 to 1.4 times the bytes of bronze, instead of 4, for ten seconds. So such seconds and
+SETTLED_S after each of them are *disturbed*, as after a disturbance of the link.
 """
 from functools import lru_cache
 

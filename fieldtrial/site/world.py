@@ -13,12 +13,8 @@ coordinate:
                       store0        === acc0 | isp | --- delay --- | farm
     users2 -- lan0 | gw2 | wan0 ===+
 
-This module does not depend on the kind of hosts; see `netns` for one. No host has a route to the outside.
-
-    with World(rate_bps=2e6, users=(4, 4, 4)) as world:
-        world.start_origin()
-        squid = world.start_squid(squidconf.stock(world), '/usr/sbin/squid')
-        world.users_host.run('curl', '--interface', world.users[0].v4, 'http://198.19.1.1/b/16384/x')
+This module does not depend on the kind of hosts; see `netns` for one. No host has a route to the outside. README.md has
+an example.
 """
 import copy
 import http.client

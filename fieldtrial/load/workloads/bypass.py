@@ -2,12 +2,9 @@
 """Half of the users of each class bypass Squid: responsive traffic that is not scheduled, next to traffic that is.
 
 Every second user of a class downloads one large file after the other, directly: by TCP from a port that is not
-intercepted, or with quic=yes by QUIC (ngtcp2's client and server; HTTP/3, cubic). The others are a closed loop over
-persistent tunnels through Squid. The figures are the link share of the latter relative to the same load with unmodified
-Squid, where they are as many plain TCP connections, and whether they divide it by weight.
-
-QUIC's downloads are daemons of the cell (`load/quic.py`), not requests of the load generator: no table has their bytes,
-and they come from the address of the users' host.
+intercepted, or with quic=yes by QUIC (HTTP/3, cubic), whose downloads are daemons of the cell (`load/quic.py`). The
+others are a closed loop over persistent tunnels through Squid. The figures are the link share of the latter relative to
+the same load with unmodified Squid, where they are as many plain TCP connections, and whether they divide it by weight.
 """
 import asyncio
 
