@@ -27,15 +27,11 @@ BUSY = 0.8
 LOAD = 0.1
 
 
-class Sample(namedtuple('Sample', 'at received classes queue rtt')):
-    """at: s of a clock; received: bytes that the link has carried so far; classes: {name: bytes so far}; queue: s at
-    the provider, None: unknown; rtt: s of a ping, None: lost or not sent."""
-    __slots__ = ()
-
-
-class Slice(namedtuple('Slice', 'on begin end samples')):
-    """on: whether requests were scheduled; begin, end: of the measured part, s since 1970; samples: in it."""
-    __slots__ = ()
+#: at: s of a clock; received: bytes that the link has carried so far; classes: {name: bytes so far}; queue: s at the
+#: provider, None: unknown; rtt: s of a ping, None: lost or not sent.
+Sample = namedtuple('Sample', 'at received classes queue rtt')
+#: on: whether requests were scheduled; begin, end: of the measured part, s since 1970; samples: in it.
+Slice = namedtuple('Slice', 'on begin end samples')
 
 
 @dataclass

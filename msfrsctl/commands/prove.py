@@ -45,7 +45,7 @@ def gather(options, site):
                 site.system.say(f'{len(found) + 1} of {len(order)}: {"on" if on else "off"}')
                 found.append(switch.slice(on, options.ping))
                 if on:
-                    rates.append(_rate(site))
+                    rates.append(site.manager.reports()[0]['link']['rate'])
             switch.restore()
             switch.wait(LINGER)
     except KeyboardInterrupt:
@@ -78,10 +78,6 @@ def _check(site, ping):
     if not unit_of(site, TIMER) or not site.system.run('systemctl', 'is-active', TIMER):
         site.system.say(f'note: {TIMER} does not run, so if this program is killed (SIGKILL), scheduling stays off '
                         f'until you run msfrsctl set --undo all')
-
-
-def _rate(site):
-    return site.manager.reports()[0]['link']['rate']
 
 
 def code(data):
