@@ -73,8 +73,8 @@ class World(Scenario):
     round-trip time `buffer_rtt_ms`, by default the servers' mean: near servers do not change the provider.
     users: number in each class. weights: class name to weight, in order. directory: where daemons keep their files; by
     default a temporary one, removed at the end. distance: 'auto', 'netem' or 'delayline'. tls: whether port 443 is
-    intercepted too. isp: implementation of the bottleneck, one of bottleneck.NAMES; edge: msfrs-edge's path. deal: one
-    of `groups`, distributes the users if the fabric has several hosts for them. least_bps: rate available most of the
+    intercepted too. isp: implementation of the bottleneck, one of bottleneck.NAMES. deal: one of
+    `groups`, distributes the users if the fabric has several hosts for them. least_bps: rate available most of the
     time, where it varies; by default rate_bps, which is then its mean. workers: of Squid. quic: whether the gateway
     forwards QUIC.
     certificate_helper: Squid's program that makes certificates; with it TLS is decrypted, else it is spliced.
@@ -84,7 +84,7 @@ class World(Scenario):
 
     def __init__(self, *, rate_bps, buffer_bdp=1.5, buffer_rtt_ms=None, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4),
                  weights=None, directory=None, distance='auto', delayline=None, fabric=None, tls=False,
-                 isp='tbf', edge=None, deal=groups.by_class, least_bps=None, workers=1, quic=True, gateways=1,
+                 isp='tbf', deal=groups.by_class, least_bps=None, workers=1, quic=True, gateways=1,
                  guest=False, certificate_helper=None):
         super().__init__()
         self.rate_bps = rate_bps
@@ -117,7 +117,6 @@ class World(Scenario):
         self.groups = {}       #: hosts of users, and the users on each; users_host is the first
         self.farms = {}        #: hosts of servers, and the servers on each
         self._isp = isp
-        self._edge = str(edge or PROGRAMS / 'msfrs-edge')
         self.bottleneck = None #: the object that limits the link
         self.distance = None   #: the object that makes the delays
         self.certificates = []   #: of the servers, once started
@@ -157,7 +156,7 @@ class World(Scenario):
         self._stack.callback(self.distance.close)
         self.distance.connect(fabric, self.isp, self.farms, self.directory)
         link = self.isp, ACCESS, self.rate_bps, self.buffer_bytes
-        self.bottleneck = bottleneck.Edge(self, *link, self._edge) if self._isp == 'edge' else \
+        self.bottleneck = bottleneck.Edge(self, *link, PROGRAMS / 'msfrs-edge') if self._isp == 'edge' else \
             bottleneck.TokenBucket(*link)
         self.when_left(self.bottleneck.close)
 
