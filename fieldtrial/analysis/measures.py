@@ -108,11 +108,6 @@ class Measures:
         shares = {name: received[name] for name in (classes or received) if users[name]}
         return stats.per_user_ratios(shares, users, self.cell.weights)
 
-    def jain(self):
-        """Jain's index of the users' received bytes over their weights."""
-        cell = self.cell
-        return stats.jain([amount / cell.weights[cell.users[user]] for user, amount in self.user_bytes().items()])
-
     def due_shares(self, of_link=False):
         """{(class, whether its users speak HTTP/3): their bytes over their fair share}, in bodies or in
         link_user_bytes(); 1 is exact. The flooded user is excluded. StatsError if a group is empty."""

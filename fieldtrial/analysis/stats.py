@@ -76,14 +76,6 @@ def worst(errors):
     return max(errors.values(), key=abs)
 
 
-def jain(values):
-    """Jain's index: 1 when all are equal, 1/n when one has everything."""
-    values = np.asarray(values, float)
-    if len(values) == 0 or not np.any(values):
-        raise StatsError('nothing to compare')
-    return float(values.sum() ** 2 / (len(values) * (values ** 2).sum()))
-
-
 def in_interval(times, start, stop):
     """Mask of the samples in [start, stop]; StatsError if there is none."""
     chosen = (times >= start) & (times <= stop)

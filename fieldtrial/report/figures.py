@@ -209,25 +209,26 @@ def queue(measures, top_ms):
 
 def queue_top_ms(group):
     """Upper end of the axis that the queue panels of a condition share, ms."""
-    peaks = [samples[1].max() for samples in (
-        wording.attempt(lambda measures=measures: measures.queue_samples)[0] for measures in group.values()) if samples]
-    return max(1.0, max(peaks, default=1.0) * 1.22)
+    return max(1.0, max((delays.max() for _, delays, _ in _queues(group).values()), default=1.0) * 1.22)
+
+
+def _queues(group):
+    """{arm: Measures.queue_samples} of the arms that have them."""
+    found = {arm: wording.attempt(lambda measures=measures: measures.queue_samples)[0]
+             for arm, measures in group.items()}
+    return {arm: samples for arm, samples in found.items() if samples}
 
 
 def queue_curves(group):
     """Cumulative delay in the ISP's queue over time, all arms."""
-    found = {}
-    for arm, measures in group.items():
-        samples, _ = wording.attempt(lambda measures=measures: measures.queue_samples)
-        if samples:
-            _, delays, held = samples
-            shares = np.linspace(0, 1, 100)
-            found[arm] = ([stats.weighted_quantile(delays, held, share) for share in shares], shares)
+    shares = np.linspace(0, 1, 100)
+    found = {arm: [stats.weighted_quantile(delays, held, share) for share in shares]
+             for arm, (_, delays, held) in _queues(group).items()}
     if not found:
         return None
 
     def paint(axes):
-        for arm, (delays, shares) in found.items():
+        for arm, delays in found.items():
             axes.plot(delays, shares, color=svg.arm(arm), linewidth=_width(arm), linestyle=DASHES.get(arm, 'solid'))
         axes.set(title='All arms', xlabel='delay, ms', ylabel='share of time', ylim=(0, 1.02), xlim=(0, None))
     return svg.draw("Cumulative delay in the ISP's queue", paint)

@@ -45,13 +45,6 @@ def test_ratios_need_a_reference():
         stats.per_user_ratios({}, {}, {})
 
 
-def test_jain_index():
-    assert stats.jain([3, 3, 3, 3]) == 1
-    assert stats.jain([1, 0, 0, 0]) == 0.25
-    with pytest.raises(StatsError):
-        stats.jain([0, 0])
-
-
 def test_backlog_as_delay():
     assert stats.queue_delay_ms(25_000, 2e6) == 100
 
