@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* DEBUG: section 97    Request Scheduler (msfrs) */
-
 #ifndef SQUID_SRC_MSFRS_EXCESS_H
 #define SQUID_SRC_MSFRS_EXCESS_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* DEBUG: section 97    Request Scheduler (msfrs) */
-
 #include "squid.h"
 #include "base/RunnersRegistry.h"
 #include "ipc/mem/Segment.h"
