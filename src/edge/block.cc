@@ -60,23 +60,20 @@ std::vector<Range<uint32_t>> Narrow(const std::vector<Range<Address>> &wide)
 } // namespace
 
 Block::Block(const std::vector<Match> &all, std::vector<uint32_t> numbers, const Family f)
-    : family(f), rules(std::move(numbers))
+    : rules(std::move(numbers))
 {
     const auto n = static_cast<unsigned>(rules.size());
-    axes.assign(2, VectorSet(n));
-    const auto sources = Ranges(all, rules, &Match::source), destinations = Ranges(all, rules, &Match::destination);
-    if (f == Family::V4) {
-        source4 = std::make_unique<PageTable>(Cut(Narrow(sources), LastAddress4, axes[0]), 32);
-        destination4 = std::make_unique<PageTable>(Cut(Narrow(destinations), LastAddress4, axes[1]), 32);
-    } else {
-        source6 = std::make_unique<SortedStarts>(Cut(sources, LastAddress, axes[0]));
-        destination6 = std::make_unique<SortedStarts>(Cut(destinations, LastAddress, axes[1]));
+    for (const auto field : {&Match::source, &Match::destination}) {
+        const auto ranges = Ranges(all, rules, field);
+        auto &axis = axes.emplace_back(n);
+        if (f == Family::V4)
+            addresses4.emplace_back(Cut(Narrow(ranges), LastAddress4, axis), 32);
+        else
+            addresses6.emplace_back(Cut(ranges, LastAddress, axis));
     }
     VectorSet sourcePorts(n), destinationPorts(n), protocols(n);
-    sourcePort =
-        std::make_unique<PageTable>(Cut(Ranges(all, rules, &Match::sourcePort), NoPort, sourcePorts), 16);
-    destinationPort =
-        std::make_unique<PageTable>(Cut(Ranges(all, rules, &Match::destinationPort), NoPort, destinationPorts), 16);
+    ports.emplace_back(Cut(Ranges(all, rules, &Match::sourcePort), NoPort, sourcePorts), 16);
+    ports.emplace_back(Cut(Ranges(all, rules, &Match::destinationPort), NoPort, destinationPorts), 16);
     const auto cut = Cut(Ranges(all, rules, &Match::protocol), 255u, protocols);
     for (size_t i = 0; i < cut.starts.size(); ++i)
         std::fill(protocol.begin() + cut.starts[i], protocol.end(), cut.vectors[i]);
@@ -88,14 +85,14 @@ Block::Block(const std::vector<Match> &all, std::vector<uint32_t> numbers, const
 void Block::pairServices(VectorSet &sourcePorts, VectorSet &destinationPorts, VectorSet &protocols)
 {
     const auto n = static_cast<unsigned>(rules.size());
-    VectorSet ports(n), services(n);
-    if (!Pair(destinationPorts, protocols, n, ports, port)) {
+    VectorSet portVectors(n), services(n);
+    if (!Pair(destinationPorts, protocols, n, portVectors, port)) {
         axes.push_back(std::move(sourcePorts));
         axes.push_back(std::move(destinationPorts));
         axes.push_back(std::move(protocols));
-    } else if (!Pair(sourcePorts, ports, n, services, service)) {
+    } else if (!Pair(sourcePorts, portVectors, n, services, service)) {
         axes.push_back(std::move(sourcePorts));
-        axes.push_back(std::move(ports));
+        axes.push_back(std::move(portVectors));
     } else {
         axes.push_back(std::move(services));
     }
@@ -103,27 +100,24 @@ void Block::pairServices(VectorSet &sourcePorts, VectorSet &destinationPorts, Ve
 
 void Block::locateAddresses(const FlowKey *const *const keys, const unsigned n, Vectors &v) const
 {
-    if (family == Family::V4) {
-        for (unsigned i = 0; i < n; ++i) {
-            v.of[0][i] = source4->find32(static_cast<uint32_t>(keys[i]->source.low));
-            v.of[1][i] = destination4->find32(static_cast<uint32_t>(keys[i]->destination.low));
-        }
-        return;
+    constexpr Address FlowKey::*Fields[] = {&FlowKey::source, &FlowKey::destination};
+    for (size_t a = 0; a < addresses4.size(); ++a) {
+        for (unsigned i = 0; i < n; ++i)
+            v.of[a][i] = addresses4[a].find32(static_cast<uint32_t>((keys[i]->*Fields[a]).low));
     }
-    Address all[GroupSize];
-    for (unsigned i = 0; i < n; ++i)
-        all[i] = keys[i]->source;
-    source6->find(all, n, v.of[0]);
-    for (unsigned i = 0; i < n; ++i)
-        all[i] = keys[i]->destination;
-    destination6->find(all, n, v.of[1]);
+    for (size_t a = 0; a < addresses6.size(); ++a) {
+        Address all[GroupSize];
+        for (unsigned i = 0; i < n; ++i)
+            all[i] = keys[i]->*Fields[a];
+        addresses6[a].find(all, n, v.of[a]);
+    }
 }
 
 void Block::locateServices(const FlowKey *const *const keys, const unsigned n, Vectors &v) const
 {
     for (unsigned i = 0; i < n; ++i) {
         const auto &k = *keys[i];
-        const auto from = sourcePort->find16(k.sourcePort), to = destinationPort->find16(k.destinationPort);
+        const auto from = ports[0].find16(k.sourcePort), to = ports[1].find16(k.destinationPort);
         const auto p = protocol[k.protocol];
         if (axes.size() == 3) {
             v.of[2][i] = service.find(from, port.find(to, p));
@@ -165,10 +159,12 @@ size_t Block::bytes() const
         (port.table.capacity() + service.table.capacity()) * sizeof(VectorId);
     for (const auto &axis : axes)
         sum += axis.bytes();
-    for (const auto *const pages : {source4.get(), destination4.get(), sourcePort.get(), destinationPort.get()})
-        sum += pages ? pages->bytes() : 0;
-    for (const auto *const starts : {source6.get(), destination6.get()})
-        sum += starts ? starts->bytes() : 0;
+    for (const auto *const tables : {&addresses4, &ports}) {
+        for (const auto &table : *tables)
+            sum += sizeof(table) + table.bytes();
+    }
+    for (const auto &starts : addresses6)
+        sum += sizeof(starts) + starts.bytes();
     return sum;
 }
 

@@ -6,12 +6,10 @@
 #include "edge/intervals.h"
 
 #include <array>
-#include <memory>
 #include <vector>
 
 namespace msfrs::edge {
 
-constexpr unsigned GroupSize = 64; ///< keys looked up in parallel
 constexpr unsigned MostAxes = 5;
 
 /// Two dimensions merged into one: the vector of (a, b) is table[a * stride + b].
@@ -30,12 +28,11 @@ struct Block {
     /// Bit i of the vectors stands for rules[i].
     Block(const std::vector<Match> &all, std::vector<uint32_t> numbers, Family);
 
-    Family family;
     std::vector<uint32_t> rules;
     std::vector<VectorSet> axes; ///< source, destination, then 1 to 3 for the service
-    std::unique_ptr<PageTable> source4, destination4;    ///< for IPv4
-    std::unique_ptr<SortedStarts> source6, destination6; ///< for IPv6
-    std::unique_ptr<PageTable> sourcePort, destinationPort;
+    std::vector<PageTable> addresses4;    ///< source and destination, for IPv4
+    std::vector<SortedStarts> addresses6; ///< likewise, for IPv6
+    std::vector<PageTable> ports;         ///< source and destination
     std::array<VectorId, 256> protocol{};
     Pairing port, service; ///< (destination port, protocol), (source port, port); tables empty where not paired
 

@@ -47,16 +47,38 @@ std::vector<std::unique_ptr<Block>> Blocks(const std::vector<Match> &rules, cons
     return blocks;
 }
 
+/// Keys without a match proceed to the next block; overwrites the lists.
+void FindGroup(const std::vector<std::unique_ptr<Block>> &blocks, const FlowKey **const keys, unsigned n,
+               uint32_t **const found)
+{
+    for (auto block = blocks.begin(); block != blocks.end() && n > 0; ++block) {
+        uint32_t first[GroupSize];
+        Vectors v;
+        (*block)->locateAddresses(keys, n, v);
+        (*block)->locateServices(keys, n, v);
+        (*block)->intersect(v, n, first);
+        unsigned left = 0;
+        for (unsigned i = 0; i < n; ++i) {
+            *found[i] = first[i];
+            if (first[i] == NoMatch) {
+                keys[left] = keys[i];
+                found[left++] = found[i];
+            }
+        }
+        n = left;
+    }
+}
+
 } // namespace
 
-Classifier::Classifier(const std::vector<Match> &rules): rules_(rules.size())
+Classifier::Classifier(const std::vector<Match> &rules)
 {
     if (rules.size() >= NoMatch)
         throw std::invalid_argument("more rules than numbers");
     for (size_t r = 0; r < rules.size(); ++r)
         Check(rules[r], r);
-    blocks4_ = Blocks(rules, Family::V4);
-    blocks6_ = Blocks(rules, Family::V6);
+    blocks_[0] = Blocks(rules, Family::V4);
+    blocks_[1] = Blocks(rules, Family::V6);
 }
 
 Classifier::~Classifier() = default;
@@ -71,54 +93,25 @@ uint32_t Classifier::find(const FlowKey &key) const
 void Classifier::find(const FlowKey *const keys, const size_t n, uint32_t *const found) const
 {
     for (size_t begin = 0; begin < n; begin += GroupSize) {
-        const FlowKey *v4[GroupSize], *v6[GroupSize];
-        uint32_t *found4[GroupSize], *found6[GroupSize];
-        unsigned n4 = 0, n6 = 0;
+        const FlowKey *of[2][GroupSize];
+        uint32_t *to[2][GroupSize];
+        unsigned count[2] = {};
         for (size_t i = begin; i < std::min<size_t>(n, begin + GroupSize); ++i) {
-            if (keys[i].family == Family::V4) {
-                v4[n4] = &keys[i];
-                found4[n4++] = &found[i];
-            } else {
-                v6[n6] = &keys[i];
-                found6[n6++] = &found[i];
-            }
+            const auto family = keys[i].family == Family::V6;
+            of[family][count[family]] = &keys[i];
+            to[family][count[family]++] = &found[i];
+            found[i] = NoMatch;
         }
-        findGroup(blocks4_, v4, n4, found4);
-        findGroup(blocks6_, v6, n6, found6);
+        for (const auto family : {0, 1})
+            FindGroup(blocks_[family], of[family], count[family], to[family]);
     }
-}
-
-/// Keys without a match proceed to the next block; overwrites the lists.
-void Classifier::findGroup(const std::vector<std::unique_ptr<Block>> &blocks, const FlowKey **const keys, unsigned n,
-                           uint32_t **const found) const
-{
-    for (const auto &block : blocks) {
-        uint32_t first[GroupSize];
-        Vectors v;
-        block->locateAddresses(keys, n, v);
-        block->locateServices(keys, n, v);
-        block->intersect(v, n, first);
-        unsigned left = 0;
-        for (unsigned i = 0; i < n; ++i) {
-            *found[i] = first[i];
-            if (first[i] == NoMatch) {
-                keys[left] = keys[i];
-                found[left++] = found[i];
-            }
-        }
-        n = left;
-        if (n == 0)
-            return;
-    }
-    for (unsigned i = 0; i < n; ++i)
-        *found[i] = NoMatch;
 }
 
 size_t Classifier::bytes() const
 {
     size_t sum = sizeof(*this);
-    for (const auto *const blocks : {&blocks4_, &blocks6_}) {
-        for (const auto &block : *blocks)
+    for (const auto &blocks : blocks_) {
+        for (const auto &block : blocks)
             sum += block->bytes();
     }
     return sum;

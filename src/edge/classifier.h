@@ -52,32 +52,10 @@ public:
     /// found[i] for keys[i]. Several at a time are faster, since their memory loads overlap.
     void find(const FlowKey *keys, size_t n, uint32_t *found) const;
 
-    size_t rules() const { return rules_; }
     size_t bytes() const; ///< memory for lookups
 
 private:
-    void findGroup(const std::vector<std::unique_ptr<Block>> &, const FlowKey **keys, unsigned n,
-                   uint32_t **found) const;
-
-    size_t rules_;
-    std::vector<std::unique_ptr<Block>> blocks4_, blocks6_;
-};
-
-/// Reference implementation: tests every rule in turn.
-class LinearSearch {
-public:
-    explicit LinearSearch(std::vector<Match> rules): rules_(std::move(rules)) {}
-    uint32_t find(const FlowKey &k) const
-    {
-        for (size_t r = 0; r < rules_.size(); ++r) {
-            if (rules_[r].contains(k))
-                return static_cast<uint32_t>(r);
-        }
-        return NoMatch;
-    }
-
-private:
-    std::vector<Match> rules_;
+    std::vector<std::unique_ptr<Block>> blocks_[2]; ///< for IPv4, and for IPv6
 };
 
 } // namespace msfrs::edge

@@ -25,10 +25,14 @@ RuleTable::RuleTable(std::vector<Rule> all): rules(std::move(all)), classifier(M
 {
 }
 
-Conditioner::Conditioner(const Published<RuleTable> &tables): tables_(tables) {}
-
-void Conditioner::adopt(const std::shared_ptr<const RuleTable> &next, const int64_t now)
+Conditioner::Conditioner(std::shared_ptr<const RuleTable> table, const bool shared): shared_(shared)
 {
+    replace(std::move(table));
+}
+
+void Conditioner::replace(std::shared_ptr<const RuleTable> next)
+{
+    const auto held = lock();
     std::unordered_map<std::string, size_t> before;
     for (size_t r = 0; r < policers_.size(); ++r) {
         if (policers_[r])
@@ -43,16 +47,15 @@ void Conditioner::adopt(const std::shared_ptr<const RuleTable> &next, const int6
         if (same != before.end() && *table_->rules[same->second].police == *rule.police)
             policers[r] = policers_[same->second];
         else
-            policers[r].emplace(*rule.police, now);
+            policers[r].emplace(*rule.police);
     }
     policers_ = std::move(policers);
-    table_ = next;
+    table_ = std::move(next);
 }
 
 void Conditioner::process(const Packet *const packets, const size_t n, const int64_t now, Verdict *const verdicts)
 {
-    if (const auto &latest = tables_.get(); latest != table_)
-        adopt(latest, now);
+    const auto held = lock();
     for (size_t begin = 0; begin < n; begin += Most) {
         const size_t end = std::min(n, begin + Most);
         size_t of[Most], readable = 0;

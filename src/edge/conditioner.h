@@ -6,12 +6,12 @@
 #pragma once
 
 #include "edge/classifier.h"
-#include "edge/published.h"
 #include "edge/rules.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -37,28 +37,29 @@ struct Verdict {
     uint32_t rule;  ///< or NoMatch
 };
 
-/// One path of packets; called by one thread at a time. Tables are replaced by any thread at any time.
+/// One path of packets, or several whose threads share the rate of a rule.
 class Conditioner {
 public:
-    /// \param tables must outlive this
-    explicit Conditioner(const Published<RuleTable> &tables);
+    /// \param shared several threads may use this, one batch of packets at a time; else only one may
+    explicit Conditioner(std::shared_ptr<const RuleTable>, bool shared = false);
+
+    /// Adopts another table. A rule keeps the bucket of an earlier one with the same name, rate and depth; the other
+    /// buckets start full.
+    void replace(std::shared_ptr<const RuleTable>);
 
     /// Classifies, polices and marks packets that arrive now, in their order. A packet without a matching rule is
     /// best effort, and marked so: the edge trusts no code point from outside. A non-IP packet passes unchanged, as
-    /// best effort. After the table was replaced, a rule keeps the bucket of an earlier one with the same name, rate
-    /// and depth; the other buckets start full.
+    /// best effort.
     /// \param now nanoseconds of any clock; see Policer for one that jumps
     void process(const Packet *, size_t n, int64_t now, Verdict *);
-
-    /// The table of the latest process(), for reports; null before the first.
-    const RuleTable *table() const { return table_.get(); }
 
 private:
     static constexpr size_t Most = 64; ///< packets classified in parallel
 
-    void adopt(const std::shared_ptr<const RuleTable> &, int64_t now);
+    std::unique_lock<std::mutex> lock() { return shared_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>(); }
 
-    Published<RuleTable>::Reader tables_;
+    const bool shared_;
+    std::mutex mutex_;
     std::shared_ptr<const RuleTable> table_;
     std::vector<std::optional<Policer>> policers_; ///< by rule; nothing: not policed
     FlowKey keys_[Most]; ///< of process(); initialising them for every packet would cost more than a lookup

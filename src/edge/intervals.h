@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace msfrs::edge {
@@ -19,6 +20,7 @@ constexpr unsigned BlockWords = BlockRules / 64;
 using Vector = std::array<uint64_t, BlockWords>;
 using VectorId = uint16_t; ///< at most 2 * BlockRules + 1 vectors in a dimension
 
+constexpr unsigned GroupSize = 64; ///< keys looked up in parallel
 constexpr unsigned LineWords = 8; ///< of a cache line
 constexpr unsigned BlockLines = BlockWords / LineWords;
 
@@ -26,24 +28,42 @@ constexpr unsigned BlockLines = BlockWords / LineWords;
 template <unsigned Width>
 class Distinct {
 public:
-    struct alignas(8 * Width) Row {
-        uint64_t words[Width];
-    };
+    struct alignas(8 * Width) Row : std::array<uint64_t, Width> {};
 
     /// Adds the row unless it exists. \returns its number. Not after seal().
-    uint32_t add(const Row &);
+    uint32_t add(const Row &row)
+    {
+        const auto [entry, fresh] = numbers_.try_emplace(row, static_cast<uint32_t>(rows_.size()));
+        if (fresh)
+            rows_.push_back(row);
+        return entry->second;
+    }
     /// Ends construction and frees the memory that only that needs.
-    void seal();
+    void seal()
+    {
+        numbers_ = {};
+        rows_.shrink_to_fit();
+    }
     size_t size() const { return rows_.size(); }
     const Row &operator[](const size_t n) const { return rows_[n]; }
     const Row *data() const { return rows_.data(); }
     size_t bytes() const { return rows_.capacity() * sizeof(Row); }
 
 private:
-    void enter(uint32_t row);
+    struct Hash {
+        size_t operator()(const Row &row) const
+        {
+            uint64_t h = 0;
+            for (const auto word : row) {
+                h = (h ^ word) * 0x9e3779b97f4a7c15u;
+                h ^= h >> 29;
+            }
+            return h;
+        }
+    };
 
     std::vector<Row> rows_;
-    std::vector<uint32_t> slots_; ///< an open hash table: number + 1, or 0
+    std::unordered_map<Row, uint32_t, Hash> numbers_;
 };
 
 /// The distinct vectors of a dimension. After a nested interval the vector is the same as before it, so there are fewer
@@ -71,7 +91,7 @@ public:
     unsigned lines() const { return lines_; } ///< of a vector
     uint64_t word(const size_t v, const unsigned w) const
     {
-        return distinct_[lists()[v * BlockLines + w / LineWords]].words[w % LineWords];
+        return distinct_[lists()[v * BlockLines + w / LineWords]][w % LineWords];
     }
     Vector copy(size_t v) const;
     size_t bytes() const;
@@ -106,7 +126,8 @@ Intervals<Key> Cut(const std::vector<Range<Key>> &ranges, Key last, VectorSet &)
 
 /// Maps a key of up to 32 bits to its interval's vector in a fixed number of loads and without a branch: the binary
 /// search over the intervals, unrolled into pages of 256 (a multibit trie). An entry holds the index of a page and a
-/// mask for the index into it. If a whole page is one interval, the mask is 0 and the page a single entry.
+/// mask for the index into it. If a whole page is one interval, the mask is 0 and the page a single entry: that of its
+/// vector, with which leaves_ and middle_ begin.
 class PageTable {
 public:
     /// \param bits of the key: 16 (two levels: 257 pages, so that NoPort has an entry) or 32 (three levels)
@@ -124,19 +145,16 @@ private:
     {
         return leaves_[(entry >> 8) + (key & entry & 0xff)];
     }
-    uint32_t leafEntry(const Intervals<uint32_t> &, uint32_t first, size_t &at);
-    uint32_t middleEntry(const Intervals<uint32_t> &, uint32_t first, size_t &at);
 
     std::vector<uint32_t> top_, middle_;
     std::vector<VectorId> leaves_;
-    std::vector<uint32_t> single_; ///< during construction: index of a vector's single entry in middle_, + 1
 };
 
 /// Binary search over the intervals of a dimension too wide for pages.
 class SortedStarts {
 public:
     explicit SortedStarts(Intervals<Address> intervals): intervals_(std::move(intervals)) {}
-    /// found[i] for keys[i]; many at a time, so that their memory loads overlap.
+    /// found[i] for keys[i], at most GroupSize; several at a time, so that their memory loads overlap.
     void find(const Address *keys, unsigned n, uint32_t *found) const;
     size_t bytes() const;
 

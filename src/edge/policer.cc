@@ -8,8 +8,7 @@ namespace msfrs::edge {
 
 constexpr int64_t PerByte = 8 * 1'000'000'000LL; ///< 10^-9 bits per byte
 
-Policer::Policer(const TokenRate &r, const int64_t now)
-    : rate_(r.rate), full_(r.depth * PerByte), tokens_(full_), last_(now)
+Policer::Policer(const TokenRate &r): rate_(r.rate), full_(r.depth * PerByte), tokens_(full_)
 {
     if (r.rate < 1 || r.rate > TokenRate::MaxRate)
         throw std::invalid_argument("a rate of " + std::to_string(r.rate) + " bit/s; allowed are 1 to " +

@@ -28,18 +28,19 @@ struct TokenRate {
 
 class Policer {
 public:
-    /// The bucket starts full. \param now any clock's nanoseconds \throws std::invalid_argument out of range
-    Policer(const TokenRate &, int64_t now);
+    /// The bucket starts full. \throws std::invalid_argument out of range
+    explicit Policer(const TokenRate &);
 
     /// Whether a packet of `length` bytes (>= 0) may pass. A clock that goes back adds no tokens and is used from then
-    /// on; one that jumps ahead at most fills the bucket.
+    /// on; one that jumps ahead at most fills the bucket. \param now any clock's nanoseconds
     bool admit(int64_t length, int64_t now);
 
     /// 10^-9 bits in the bucket, as of the latest arrival.
     int64_t tokens() const { return tokens_; }
 
 private:
-    int64_t rate_, full_, tokens_, last_;
+    int64_t rate_, full_, tokens_;
+    int64_t last_ = 0; ///< latest arrival; before the first the bucket is full at any time
 };
 
 } // namespace msfrs::edge

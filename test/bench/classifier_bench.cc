@@ -40,7 +40,7 @@ struct Bed {
     std::vector<Match> rules;
     std::vector<FlowKey> keys;
     Classifier ours;
-    LinearSearch linear;
+    test::LinearSearch linear;
 #ifdef HAVE_DPDK
     std::unique_ptr<bench::Acl> acl;
 #endif

@@ -30,7 +30,7 @@ std::vector<uint8_t> Udp(const uint8_t host, const size_t length)
 }
 
 struct Path {
-    explicit Path(const std::string &rules): tables(Table(rules)), conditioner(tables) {}
+    explicit Path(const std::string &rules): conditioner(Table(rules)) {}
 
     Verdict send(std::vector<uint8_t> packet, const int64_t now)
     {
@@ -41,7 +41,6 @@ struct Path {
         return v;
     }
 
-    Published<RuleTable> tables;
     Conditioner conditioner;
     std::vector<uint8_t> sent;
 };
@@ -109,20 +108,19 @@ TEST(Conditioner, ReplacingRulesRefillsNoBucket)
 {
     Path path("a from=198.18.0.1 rate=8kbit depth=1500B mark=ef\n"
               "b from=198.18.0.2 rate=8kbit depth=1500B mark=ef\n");
-    EXPECT_EQ(path.conditioner.table(), nullptr);
     EXPECT_TRUE(path.send(Udp(1, 1500), 0).pass);
     EXPECT_TRUE(path.send(Udp(2, 1500), 0).pass);
-    path.tables.publish(Table("new mark=be from=198.18.0.3\n"
-                              "b from=198.18.0.2 rate=8kbit depth=1600B mark=ef\n"
-                              "a from=198.18.0.1 rate=8kbit depth=1500B mark=af11\n"));
+    path.conditioner.replace(Table("new mark=be from=198.18.0.3\n"
+                                   "b from=198.18.0.2 rate=8kbit depth=1600B mark=ef\n"
+                                   "a from=198.18.0.1 rate=8kbit depth=1500B mark=af11\n"));
     auto v = path.send(Udp(1, 1500), 0);
     EXPECT_FALSE(v.pass) << "the same bucket, in another line";
     EXPECT_EQ(v.rule, 2u);
     EXPECT_EQ(v.cls, PerHop::Af1);
     EXPECT_TRUE(path.send(Udp(2, 1500), 0).pass) << "another bucket: its depth is another";
-    path.tables.publish(Table("b from=198.18.0.2 mark=ef\n"));
+    path.conditioner.replace(Table("b from=198.18.0.2 mark=ef\n"));
     EXPECT_TRUE(path.send(Udp(2, 9000), 0).pass);
-    EXPECT_EQ(path.conditioner.table()->rules.size(), 1u);
+    EXPECT_EQ(path.send(Udp(1, 100), 0).rule, NoMatch) << "the one rule left is of another host";
 }
 
 } // namespace

@@ -16,7 +16,7 @@ constexpr int64_t Byte = 8 * 1'000'000'000LL; ///< tokens
 
 TEST(Policer, StartsFullAndFillsAtItsRate)
 {
-    Policer p({8000, 1500}, 5 * Second); // 1000 bytes a second
+    Policer p({8000, 1500}); // 1000 bytes a second
     EXPECT_TRUE(p.admit(1500, 5 * Second)) << "the depth at once";
     EXPECT_FALSE(p.admit(1, 5 * Second));
     EXPECT_FALSE(p.admit(100, 5 * Second + 99 * Ms));
@@ -26,7 +26,7 @@ TEST(Policer, StartsFullAndFillsAtItsRate)
 
 TEST(Policer, ADroppedPacketUpdatesTheTimeAndTakesNothing)
 {
-    Policer p({8000, 1500}, 0);
+    Policer p({8000, 1500});
     EXPECT_TRUE(p.admit(1500, 0));
     EXPECT_FALSE(p.admit(1000, 500 * Ms));
     EXPECT_EQ(p.tokens(), 500 * Byte);
@@ -37,7 +37,7 @@ TEST(Policer, ADroppedPacketUpdatesTheTimeAndTakesNothing)
 TEST(Policer, NothingIsLostToRounding)
 {
     // 1 bit/s queried 1000 times a second: a single arrival adds a thousandth of a bit of tokens.
-    Policer p({1, 64}, 0);
+    Policer p({1, 64});
     ASSERT_TRUE(p.admit(64, 0));
     for (int n = 1; n < 8 * 1000; ++n)
         ASSERT_FALSE(p.admit(1, n * Ms));
@@ -46,7 +46,7 @@ TEST(Policer, NothingIsLostToRounding)
 
 TEST(Policer, WhatIsLongerThanTheBucketNeverPasses)
 {
-    Policer p({1'000'000, 1000}, 0);
+    Policer p({1'000'000, 1000});
     EXPECT_FALSE(p.admit(1001, 1000 * Second));
     EXPECT_TRUE(p.admit(1000, 1000 * Second));
     EXPECT_TRUE(p.admit(0, 1000 * Second));
@@ -56,7 +56,7 @@ TEST(Policer, AClockThatJumpsAheadFillsTheBucketAndNoMore)
 {
     for (const auto rate : {int64_t(1), int64_t(999'999'937), TokenRate::MaxRate}) {
         for (const auto depth : {TokenRate::MinDepth, TokenRate::MaxDepth}) {
-            Policer p({rate, depth}, INT64_MIN);
+            Policer p({rate, depth});
             ASSERT_TRUE(p.admit(depth, INT64_MIN));
             EXPECT_FALSE(p.admit(depth + 1, INT64_MAX));
             EXPECT_EQ(p.tokens(), depth * Byte);
@@ -66,7 +66,7 @@ TEST(Policer, AClockThatJumpsAheadFillsTheBucketAndNoMore)
 
 TEST(Policer, AClockThatGoesBackBringsNothingAndStarvesNobody)
 {
-    Policer p({8000, 1500}, 100 * Second);
+    Policer p({8000, 1500});
     ASSERT_TRUE(p.admit(1500, 100 * Second));
     EXPECT_FALSE(p.admit(1, 1 * Second));
     EXPECT_EQ(p.tokens(), 0);
@@ -80,7 +80,7 @@ TEST(Policer, AdmittedBytesNeverExceedDepthAndRateTimesTime)
         const TokenRate r{random.chance(0.1) ? random.between(1, 100) : random.between(1'000, 10'000'000'000),
                           random.between(64, 100'000)};
         msfrs_time now = random.between(0, Second);
-        Policer p(r, now);
+        Policer p(r);
         // Tokens that could have accumulated are counted in 128 bits, for all starts of an interval at once: the start
         // with the least tokens accumulated less tokens admitted is the worst one.
         __int128 slack = 0, worst = 0; // 10^-9 bits that accumulated and were not used, since the first packet
@@ -108,7 +108,7 @@ TEST(Policer, RefusesWhatIsOutOfRange)
 {
     const auto message = [](const TokenRate &r) -> std::string {
         try {
-            Policer(r, 0);
+            Policer{r};
         } catch (const std::invalid_argument &e) {
             return e.what();
         }

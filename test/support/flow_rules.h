@@ -25,4 +25,21 @@ std::vector<edge::Match> OddRules(size_t rules, Random &);
 /// Packets at the ends of the rules' ranges, next to them, and anywhere.
 std::vector<edge::FlowKey> OddTraffic(const std::vector<edge::Match> &rules, size_t packets, Random &);
 
+/// Reference implementation of edge::Classifier: tests every rule in turn.
+class LinearSearch {
+public:
+    explicit LinearSearch(std::vector<edge::Match> rules): rules_(std::move(rules)) {}
+    uint32_t find(const edge::FlowKey &k) const
+    {
+        for (size_t r = 0; r < rules_.size(); ++r) {
+            if (rules_[r].contains(k))
+                return static_cast<uint32_t>(r);
+        }
+        return edge::NoMatch;
+    }
+
+private:
+    std::vector<edge::Match> rules_;
+};
+
 } // namespace msfrs::test

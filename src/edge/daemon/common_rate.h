@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the threads of several queues share: the link's rate, and the conditioner.
+/// What the threads of several queues share: the link's rate.
 #pragma once
 
-#include "edge/conditioner.h"
 #include "edge/daemon/rate_source.h"
 
 #include <atomic>
-#include <mutex>
 #include <vector>
 
 namespace msfrs::edge {
@@ -51,26 +49,6 @@ private:
     CommonRate &common_;
     std::vector<uint32_t> told_;
     std::vector<double> weights_; ///< by class: its share of the link
-};
-
-/// A conditioner that several threads use, one batch of packets at a time: they share the rate of a rule.
-class SharedConditioner {
-public:
-    SharedConditioner(const Published<RuleTable> &tables, const unsigned threads):
-        conditioner_(tables), alone_(threads == 1) {}
-
-    void process(const Packet *const packets, const size_t n, const int64_t now, Verdict *const verdicts)
-    {
-        std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
-        if (!alone_)
-            lock.lock();
-        conditioner_.process(packets, n, now, verdicts);
-    }
-
-private:
-    std::mutex mutex_;
-    Conditioner conditioner_;
-    bool alone_;
 };
 
 } // namespace msfrs::edge

@@ -22,8 +22,8 @@ std::shared_ptr<const RuleTable> TableOf(const Config &config)
 
 Daemon::Daemon(std::string file, std::string pluginDir, Log log):
     file_(std::move(file)), pluginDir_(std::move(pluginDir)), log_(std::move(log)), base_(NewEventBase()),
-    read_(std::make_shared<const Config>(ReadConfig(file_, pluginDir_))), config_(read_), rules_(TableOf(*config_)),
-    conditioner_(rules_, config_->queue.threads),
+    read_(std::make_shared<const Config>(ReadConfig(file_, pluginDir_))), config_(read_),
+    conditioner_(TableOf(*config_), config_->queue.threads > 1),
     kernelTable_(open("/proc/net/netfilter/nfnetlink_queue", O_RDONLY | O_CLOEXEC)),
     excessDue_(base_.get(), [this] { tellSquid(); }), lookDue_(base_.get(), [this] { lookForSegment(); })
 {
@@ -127,19 +127,19 @@ std::string Daemon::reload()
 /// \throws ConfigError, with nothing changed
 void Daemon::takeUp(const std::shared_ptr<const Config> &next)
 {
-    std::vector<std::shared_ptr<std::unique_ptr<Schedule>>> schedules; // shared, since a question must be copyable
+    std::vector<std::unique_ptr<Schedule>> schedules;
     for (size_t n = 0; n < workers_.size(); ++n)
-        schedules.push_back(std::make_shared<std::unique_ptr<Schedule>>(newSchedule(next)));
+        schedules.push_back(newSchedule(next));
     // Nothing can be rejected from here on.
     const auto news = BeginsAnew(config_->scheduler.plugin->ops(), next->scheduler.plugin->ops());
     if (!news.empty())
         log_(news);
-    if (next->rules)
-        rules_.publish(TableOf(*next));
-    for (size_t n = 0; n < workers_.size(); ++n) {
-        auto &worker = *workers_[n];
-        worker.ask([&worker, schedule = schedules[n]] { worker.replace(std::move(*schedule)); });
+    if (next->rules) {
+        const auto table = TableOf(*next); // takes long, so not in the worker's thread
+        workers_[0]->ask([this, &table] { conditioner_.replace(table); });
     }
+    for (size_t n = 0; n < workers_.size(); ++n)
+        workers_[n]->ask([&] { workers_[n]->replace(std::move(schedules[n])); });
     config_ = next;
 }
 

@@ -48,8 +48,7 @@ private:
     Log log_;
     EventBase base_;
     std::shared_ptr<const Config> read_, config_; ///< from the file; in effect
-    Published<RuleTable> rules_;
-    SharedConditioner conditioner_;
+    Conditioner conditioner_;
     CommonRate common_;
     msfrs_time start_ = MonotonicNow();
     uint64_t reloads_ = 0, refused_ = 0;

@@ -49,7 +49,7 @@ bool ReadTraits(const Arrival &a, Traits &t, uint32_t &headers, size_t *const wh
     return true;
 }
 
-PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, SharedConditioner *const conditioner,
+PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, Conditioner *const conditioner,
                        CommonRate *const common, Verdicts &verdicts, const msfrs_time now):
     schedule_(std::move(schedule)), conditioner_(conditioner), verdicts_(verdicts),
     pacer_(schedule_->config().link.rate, schedule_->config().link.burst, now),

@@ -75,7 +75,7 @@ class PacketPath {
 public:
     /// \param conditioner called only while the configuration has rules; null: it never has
     /// \param common the rate shared with other paths; null: this one has the link to itself
-    PacketPath(std::unique_ptr<Schedule>, SharedConditioner *, CommonRate *, Verdicts &, msfrs_time now);
+    PacketPath(std::unique_ptr<Schedule>, Conditioner *, CommonRate *, Verdicts &, msfrs_time now);
     PacketPath(const PacketPath &) = delete;
 
     /// Polices, marks and queues packets in their order, and releases those that are due.
@@ -130,7 +130,7 @@ private:
     std::vector<ClassCounts> countsFor(const Config &next) const;
 
     std::unique_ptr<Schedule> schedule_;
-    SharedConditioner *conditioner_;
+    Conditioner *conditioner_;
     Verdicts &verdicts_;
     Pacer pacer_;
     std::unique_ptr<RateSource> rate_;

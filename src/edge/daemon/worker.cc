@@ -10,7 +10,7 @@
 namespace msfrs::edge {
 
 Worker::Worker(const NfQueue::Options &options, std::unique_ptr<Schedule> schedule,
-               SharedConditioner *const conditioner, CommonRate *const common,
+               Conditioner *const conditioner, CommonRate *const common,
                std::function<void(const std::string &)> failed):
     base_(NewEventBase()), queue_(options),
     path_(std::move(schedule), conditioner, common, queue_, MonotonicNow()), failed_(std::move(failed)),

@@ -20,7 +20,7 @@ namespace msfrs::edge {
 class Worker {
 public:
     /// \param failed called in the worker's thread, once, when it cannot continue
-    Worker(const NfQueue::Options &, std::unique_ptr<Schedule>, SharedConditioner *, CommonRate *,
+    Worker(const NfQueue::Options &, std::unique_ptr<Schedule>, Conditioner *, CommonRate *,
            std::function<void(const std::string &)> failed);
     /// Ends the thread. Waiting packets are released first, in order, unless the worker had failed.
     ~Worker();

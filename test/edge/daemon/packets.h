@@ -83,12 +83,12 @@ public:
 class PathUnderTest {
 public:
     explicit PathUnderTest(const std::string &text, std::vector<edge::Rule> rules = {}, const unsigned threads = 1):
-        tables_(TableOf(rules)), conditioner_(tables_, threads),
+        conditioner_(TableOf(rules), threads > 1),
         path(Compile(text, rules), &conditioner_, threads > 1 ? &common : nullptr, verdicts, 0)
     {}
     /// A path with a configuration read from a file.
     explicit PathUnderTest(const std::shared_ptr<const edge::Config> &config):
-        tables_(TableOf(config->rules ? *config->rules : std::vector<edge::Rule>())), conditioner_(tables_, 1),
+        conditioner_(TableOf(config->rules ? *config->rules : std::vector<edge::Rule>())),
         path(std::make_unique<edge::Schedule>(config, host_.engine()), &conditioner_, nullptr, verdicts, 0)
     {}
 
@@ -146,8 +146,7 @@ public:
     edge::CommonRate common;
 
 private:
-    const edge::Published<edge::RuleTable> tables_;
-    edge::SharedConditioner conditioner_;
+    edge::Conditioner conditioner_;
 
 public:
     edge::PacketPath path;

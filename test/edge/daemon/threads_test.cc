@@ -19,8 +19,7 @@ TEST(Threads, ShareARateAndAConditioner)
     constexpr uint32_t Packets = 4000;
     std::istringstream text("udp protocol=udp rate=1Mbit depth=6000B mark=ef\n");
     const auto rules = ReadRules(text, "edge.rules");
-    Published<RuleTable> tables(std::make_shared<const RuleTable>(rules));
-    SharedConditioner conditioner(tables, Threads);
+    Conditioner conditioner(std::make_shared<const RuleTable>(rules), true);
     CommonRate common;
     const auto config = PathUnderTest::Parse("link rate=12Mbit\nqueue number=0 threads=3\nscheduler drr\nlimit 100\n"
                                              "class be default=on\nclass ef\nclassify be protocol=tcp\n");
@@ -49,7 +48,7 @@ TEST(Threads, ShareARateAndAConditioner)
         });
     }
     for (int n = 0; n < 20; ++n)
-        tables.publish(std::make_shared<const RuleTable>(rules));
+        conditioner.replace(std::make_shared<const RuleTable>(rules));
     for (auto &thread : threads)
         thread.join();
     EXPECT_EQ(verdicts, Threads * Packets);

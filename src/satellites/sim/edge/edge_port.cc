@@ -15,6 +15,7 @@
 #include "edge/packet.h"
 #include "sim/link/port.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -74,7 +75,7 @@ struct Tally {
 class EdgePort {
 public:
     EdgePort(const std::string &plugins, const std::string &rules, const uint32_t queue)
-        : tables_(Parse(rules)), conditioner_(tables_), queue_(queue),
+        : conditioner_(Parse(rules)), queue_(queue),
           port_(clock_, LinkRate, Load(plugins), {}, 0, {[](int, const std::string &) {}, [] { return uint64_t(1); }},
                 Gap)
     {
@@ -152,7 +153,6 @@ private:
         return {plugin, ParseParams(plugin->ops(), {{"quantum", std::to_string(Frame)}})};
     }
 
-    Published<RuleTable> tables_;
     Conditioner conditioner_;
     uint32_t queue_;
     sim::Clock clock_;
@@ -215,7 +215,6 @@ double Measure(const int calls, const Work &work)
 void PrintRules(const uint32_t n)
 {
     std::vector<Rule> rules;
-    std::vector<Match> matches;
     for (uint32_t r = 0; r < n; ++r) {
         Rule rule;
         rule.name = "r" + std::to_string(r);
@@ -226,10 +225,8 @@ void PrintRules(const uint32_t n)
         rule.police = TokenRate{TokenRate::MaxRate, TokenRate::MaxDepth};
         rule.mark = CodePoints[r % std::size(CodePoints)];
         rules.push_back(rule);
-        matches.push_back(rule.match);
     }
-    const Published<RuleTable> tables(std::make_shared<RuleTable>(rules));
-    Conditioner conditioner(tables);
+    Conditioner conditioner(std::make_shared<RuleTable>(rules));
     auto packet = PacketFrom(n - 1);
     const Packet packets[] = {{packet.data(), packet.size()}};
     int64_t now = 0;
@@ -239,10 +236,11 @@ void PrintRules(const uint32_t n)
         if (verdict.rule != n - 1)
             std::abort();
     });
-    const LinearSearch linear(matches);
-    Policer policer(*rules[0].police, 0);
+    Policer policer(*rules[0].police);
     const double theirs = Measure(2'000, [&] {
-        if (linear.find(*ReadKey(packet.data(), packet.size())) != n - 1 ||
+        const auto key = *ReadKey(packet.data(), packet.size());
+        const auto first = std::find_if(rules.begin(), rules.end(), [&](const Rule &r) { return r.match.contains(key); });
+        if (first != rules.end() - 1 ||
             !policer.admit(static_cast<int64_t>(packet.size()), now += 1000))
             std::abort();
         Mark(packet.data(), rules[n - 1].mark.value);
