@@ -100,11 +100,11 @@ void Block::pairServices(VectorSet &sourcePorts, VectorSet &destinationPorts, Ve
 
 void Block::locateAddresses(const FlowKey *const *const keys, const unsigned n, Vectors &v) const
 {
-    constexpr Address FlowKey::*Fields[] = {&FlowKey::source, &FlowKey::destination};
-    for (size_t a = 0; a < addresses4.size(); ++a) {
-        for (unsigned i = 0; i < n; ++i)
-            v.of[a][i] = addresses4[a].find32(static_cast<uint32_t>((keys[i]->*Fields[a]).low));
+    for (unsigned i = 0; i < n && !addresses4.empty(); ++i) {
+        v.of[0][i] = addresses4[0].find32(static_cast<uint32_t>(keys[i]->source.low));
+        v.of[1][i] = addresses4[1].find32(static_cast<uint32_t>(keys[i]->destination.low));
     }
+    constexpr Address FlowKey::*Fields[] = {&FlowKey::source, &FlowKey::destination};
     for (size_t a = 0; a < addresses6.size(); ++a) {
         Address all[GroupSize];
         for (unsigned i = 0; i < n; ++i)

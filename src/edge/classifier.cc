@@ -93,17 +93,19 @@ uint32_t Classifier::find(const FlowKey &key) const
 void Classifier::find(const FlowKey *const keys, const size_t n, uint32_t *const found) const
 {
     for (size_t begin = 0; begin < n; begin += GroupSize) {
-        const FlowKey *of[2][GroupSize];
-        uint32_t *to[2][GroupSize];
-        unsigned count[2] = {};
-        for (size_t i = begin; i < std::min<size_t>(n, begin + GroupSize); ++i) {
-            const auto family = keys[i].family == Family::V6;
-            of[family][count[family]] = &keys[i];
-            to[family][count[family]++] = &found[i];
-            found[i] = NoMatch;
+        const auto end = std::min<size_t>(n, begin + GroupSize);
+        std::fill(found + begin, found + end, NoMatch);
+        for (const auto family : {Family::V4, Family::V6}) {
+            const FlowKey *of[GroupSize];
+            uint32_t *to[GroupSize];
+            unsigned count = 0;
+            for (size_t i = begin; i < end; ++i) {
+                of[count] = &keys[i];
+                to[count] = &found[i];
+                count += keys[i].family == family;
+            }
+            FindGroup(blocks_[family == Family::V6], of, count, to);
         }
-        for (const auto family : {0, 1})
-            FindGroup(blocks_[family], of[family], count[family], to[family]);
     }
 }
 
