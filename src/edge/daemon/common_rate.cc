@@ -12,13 +12,10 @@ std::vector<double> SharesOf(const Config &config)
 {
     std::vector<double> shares;
     for (const auto &c : config.classes) {
-        double siblings = 0, parent = 1;
+        double siblings = 0;
         for (const auto &other : config.classes)
             siblings += other.parent == c.parent ? other.weight : 0;
-        for (size_t n = 0; n < shares.size(); ++n) {
-            if (config.classes[n].name == c.parent)
-                parent = shares[n];
-        }
+        const double parent = c.parent.empty() ? 1 : shares[config.classNamed(c.parent)];
         shares.push_back(parent * c.weight / siblings);
     }
     return shares;

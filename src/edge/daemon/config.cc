@@ -2,9 +2,16 @@
 #include "edge/daemon/config.h"
 
 #include "daemon/machine.h"
-#include "edge/daemon/keywords.h"
+
+#include <algorithm>
 
 namespace msfrs::edge {
+
+size_t Config::classNamed(const std::string_view name) const
+{
+    const auto named = [name](const ClassConfig &c) { return c.name == name; };
+    return static_cast<size_t>(std::find_if(classes.begin(), classes.end(), named) - classes.begin());
+}
 
 bool Config::gso() const
 {
@@ -29,16 +36,6 @@ Config Config::withClasses(const ledger::ClassList &told) const
     }
     made.defaultClass = told.other;
     return made;
-}
-
-Config ReadConfig(std::istream &in, const std::string &file, const std::string &pluginDir)
-{
-    Config config;
-    const auto slash = file.rfind('/');
-    const Surroundings around{slash == file.npos ? "" : file.substr(0, slash + 1), pluginDir};
-    ReadLines(in, file, config, around);
-    Finish(config, file, around);
-    return config;
 }
 
 Config ReadConfig(const std::string &path, const std::string &pluginDir)

@@ -2,8 +2,7 @@
 /// \file
 /// The configuration of msfrs-edge; docs/user/edge.md describes the file.
 ///
-/// A keyword is one row of the table in keywords.cc: its name, its usage, how often it may be given, and a function
-/// that reads the rest of the line into a Config. Checks that need the whole file are in Finish() there.
+/// A keyword is one row of the table in keywords.cc. Checks that need the whole file are in Finish() there.
 #pragma once
 
 #include "edge/daemon/flow_key.h"
@@ -18,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace msfrs::edge {
@@ -109,6 +109,8 @@ struct Config {
     std::string segment, segmentWhere;              ///< name of the ledger's memory; empty: no party of it
     Written user{"nobody", {}};
 
+    /// Index into `classes`; their number if none has that name.
+    size_t classNamed(std::string_view name) const;
     /// Whether TCP segments stay together (GSO).
     bool gso() const;
     /// The same with the classes of Squid.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "edge/daemon/keywords.h"
+#include "edge/daemon/config.h"
 
 #include "edge/daemon/schedule.h"
 #include "edge/pacer.h"
@@ -9,6 +9,12 @@
 namespace msfrs::edge {
 
 namespace {
+
+/// The context of a configuration file.
+struct Surroundings {
+    std::string directory; ///< of the file, with '/' at its end, or empty
+    std::string pluginDir;
+};
 
 /// The bounds of the rate with rate=auto.
 void ReadBounds(const Fields &fields, LinkConfig &link)
@@ -143,14 +149,6 @@ void ReadInside(Line &line, Config &config, const Surroundings &)
     }
 }
 
-size_t ClassNamed(const Config &config, const std::string_view name)
-{
-    size_t n = 0;
-    while (n < config.classes.size() && config.classes[n].name != name)
-        ++n;
-    return n;
-}
-
 std::string ClassNames(const Config &config)
 {
     std::vector<const char *> names;
@@ -164,7 +162,7 @@ void ReadClass(Line &line, Config &config, const Surroundings &)
     ClassConfig c;
     c.name = line.name("class");
     c.where = line.where;
-    if (ClassNamed(config, c.name) != config.classes.size())
+    if (config.classNamed(c.name) != config.classes.size())
         line.refuse("class " + c.name + ": there is one of that name");
     if (config.classes.size() == MostClasses)
         line.refuse("more than " + std::to_string(MostClasses) + " classes");
@@ -174,7 +172,7 @@ void ReadClass(Line &line, Config &config, const Surroundings &)
     if (const auto f = fields.find("aggregate"))
         c.aggregate = f->onOff();
     if (const auto f = fields.find("parent")) {
-        const auto parent = ClassNamed(config, f->value);
+        const auto parent = config.classNamed(f->value);
         if (parent == config.classes.size())
             f->refuse("a parent is declared before the classes below it; " + ClassNames(config));
         config.classes[parent].interior = true;
@@ -192,7 +190,7 @@ void ReadClassify(Line &line, Config &config, const Surroundings &)
 {
     ClassifyLine rule;
     const auto name = line.need();
-    rule.cls = ClassNamed(config, name);
+    rule.cls = config.classNamed(name);
     if (rule.cls == config.classes.size())
         line.refuse("classify " + Shown(name) + ": there is no such class; " + ClassNames(config));
     if (config.classify.size() == MostClassify)
@@ -277,7 +275,7 @@ const Keyword<Config, Surroundings> Keywords[] = {
 void AddPerHopClasses(Config &config)
 {
     for (const auto &c : PerHopClasses) {
-        if (ClassNamed(config, c.name) == config.classes.size()) {
+        if (config.classNamed(c.name) == config.classes.size()) {
             ClassConfig made;
             made.name = c.name;
             made.weight = c.weight;
@@ -285,7 +283,7 @@ void AddPerHopClasses(Config &config)
         }
     }
     if (config.defaultClass == NoClass)
-        config.defaultClass = ClassNamed(config, PerHopClasses[static_cast<size_t>(PerHop::Be)].name);
+        config.defaultClass = config.classNamed(PerHopClasses[static_cast<size_t>(PerHop::Be)].name);
 }
 
 /// Schedulers that weigh bytes against time need the link's rate, which is configured only once.
@@ -308,6 +306,12 @@ void GiveLinkRate(Config &config)
     }
 }
 
+void RefuseIf(const bool wrong, const std::string &message)
+{
+    if (wrong)
+        throw RuleError(message);
+}
+
 void CheckClasses(Config &config, const std::string &file)
 {
     if (config.classes.empty()) {
@@ -320,20 +324,18 @@ void CheckClasses(Config &config, const std::string &file)
             if (!c.interior)
                 leaves.push_back(c.name.c_str());
         }
-        if (leaves.size() != 1)
-            throw RuleError(file + ": of several classes one is for what no line classifies: default=on is missing; "
-                            "classes are " + Listed(leaves));
-        config.defaultClass = ClassNamed(config, leaves[0]);
+        RefuseIf(leaves.size() != 1, file + ": of several classes one is for what no line classifies: default=on is "
+                                            "missing; classes are " + Listed(leaves));
+        config.defaultClass = config.classNamed(leaves[0]);
     }
     const auto refuseInterior = [&](const size_t n, const char *const what) {
         const auto &c = config.classes[n];
-        if (c.interior)
-            throw RuleError(c.where + ": class " + c.name + " has classes below it, so it cannot " + what);
+        RefuseIf(c.interior, c.where + ": class " + c.name + " has classes below it, so it cannot " + what);
     };
     refuseInterior(config.defaultClass, "be the default");
     for (const auto &c : PerHopClasses) {
         if (config.rules)
-            refuseInterior(ClassNamed(config, c.name), "be what rules mark packets for");
+            refuseInterior(config.classNamed(c.name), "be what rules mark packets for");
     }
     for (const auto &rule : config.classify)
         refuseInterior(rule.cls, "have packets of its own: classify names a class below it");
@@ -342,60 +344,45 @@ void CheckClasses(Config &config, const std::string &file)
 /// A party of the ledger gets its classes, users and rate from Squid.
 void CheckParty(const Config &config)
 {
-    const auto refuse = [&](const bool found, const std::string &why) {
-        if (found)
-            throw RuleError(config.segmentWhere + ": segment " + config.segment + ": " + why);
-    };
     if (config.segment.empty())
         return;
-    refuse(config.flow.inside.empty(), std::string("who is a user is not known: ") + UsageOf(Keywords, "inside"));
-    refuse(!config.classes.empty(), "Squid tells the classes; remove the lines of class");
-    refuse(config.rules != nullptr, "Squid tells the classes; remove the line of rules");
-    refuse(!config.excess.socket.empty(), "the same bytes would be charged twice; remove the line of excess");
-    refuse(config.queue.threads > 1, "a user has one account; the queue is to have threads=1");
-    refuse(config.link.found(), "Squid tells the rate; give link rate=RATE or rate=none for when it does not run");
+    const auto line = config.segmentWhere + ": segment " + config.segment + ": ";
+    RefuseIf(config.flow.inside.empty(), line + "who is a user is not known: " + UsageOf(Keywords, "inside"));
+    RefuseIf(!config.classes.empty(), line + "Squid tells the classes; remove the lines of class");
+    RefuseIf(config.rules != nullptr, line + "Squid tells the classes; remove the line of rules");
+    RefuseIf(!config.excess.socket.empty(), line + "the same bytes would be charged twice; remove the line of excess");
+    RefuseIf(config.queue.threads > 1, line + "a user has one account; the queue is to have threads=1");
+    RefuseIf(config.link.found(),
+             line + "Squid tells the rate; give link rate=RATE or rate=none for when it does not run");
 }
 
 /// Estimating the rate requires one thread that sees both directions of the link, and no other estimator.
 void CheckFound(const Config &config)
 {
-    const auto refuse = [&](const bool found, const std::string &why) {
-        if (found)
-            throw RuleError(config.link.where + ": rate=auto: " + why);
-    };
     if (!config.link.found())
         return;
-    refuse(config.flow.inside.empty(), std::string("which packets come down the link is not known: ") +
-           UsageOf(Keywords, "inside"));
-    refuse(config.queue.threads > 1, "both directions of a connection are to be seen by one thread; the queue is to "
-           "have threads=1");
-    refuse(!config.excess.socket.empty(), "what Squid lets go by its own rate is not to be paced by another; remove "
-           "the line of excess, or have msfrs_link rate=auto in squid.conf");
+    const auto line = config.link.where + ": rate=auto: ";
+    RefuseIf(config.flow.inside.empty(), line + "which packets come down the link is not known: " +
+             UsageOf(Keywords, "inside"));
+    RefuseIf(config.queue.threads > 1, line + "both directions of a connection are to be seen by one thread; the queue "
+             "is to have threads=1");
+    RefuseIf(!config.excess.socket.empty(), line + "what Squid lets go by its own rate is not to be paced by another; "
+             "remove the line of excess, or have msfrs_link rate=auto in squid.conf");
 }
 
-} // namespace
-
-void ReadLines(std::istream &in, const std::string &file, Config &config, const Surroundings &around)
-{
-    ReadKeywords(in, file, Keywords, config, around);
-}
-
+/// Steps that need the whole file: defaults and consistency checks.
 void Finish(Config &config, const std::string &file, const Surroundings &around)
 {
-    const auto need = [&](const bool there, const char *const name) {
-        if (!there)
-            throw RuleError(file + ": a line is missing: " + UsageOf(Keywords, name));
-    };
-    need(!config.link.where.empty(), "link");
-    need(!config.queue.where.empty(), "queue");
+    RefuseIf(config.link.where.empty(), file + ": a line is missing: " + UsageOf(Keywords, "link"));
+    RefuseIf(config.queue.where.empty(), file + ": a line is missing: " + UsageOf(Keywords, "queue"));
     if (!config.scheduler.plugin) {
         Line fifo{file, "fifo"};
         ReadScheduler(fifo, config, around);
     }
-    if (config.flow.by == FlowBy::Host && config.flow.inside.empty())
-        throw RuleError(file + ": flow host needs to know who is a host: " + UsageOf(Keywords, "inside"));
-    if (!config.excess.socket.empty() && config.flow.inside.empty())
-        throw RuleError(config.excess.where + ": excess needs to know who is a user: " + UsageOf(Keywords, "inside"));
+    RefuseIf(config.flow.by == FlowBy::Host && config.flow.inside.empty(),
+             file + ": flow host needs to know who is a host: " + UsageOf(Keywords, "inside"));
+    RefuseIf(!config.excess.socket.empty() && config.flow.inside.empty(),
+             config.excess.where + ": excess needs to know who is a user: " + UsageOf(Keywords, "inside"));
     CheckParty(config);
     CheckFound(config);
     if (config.rules)
@@ -403,6 +390,18 @@ void Finish(Config &config, const std::string &file, const Surroundings &around)
     CheckClasses(config, file);
     GiveLinkRate(config);
     Schedule::Check(config, file);
+}
+
+} // namespace
+
+Config ReadConfig(std::istream &in, const std::string &file, const std::string &pluginDir)
+{
+    Config config;
+    const auto slash = file.rfind('/');
+    const Surroundings around{slash == file.npos ? "" : file.substr(0, slash + 1), pluginDir};
+    ReadKeywords(in, file, Keywords, config, around);
+    Finish(config, file, around);
+    return config;
 }
 
 } // namespace msfrs::edge

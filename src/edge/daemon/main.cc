@@ -36,7 +36,6 @@ SIGINT release the waiting packets and end the program.
 
 struct Options : CommandLine {
     std::string plugins;
-    bool list = false;
 };
 
 Options ParseOptions(const int argc, char **const argv)
@@ -45,7 +44,6 @@ Options ParseOptions(const int argc, char **const argv)
     const auto plugins = [&options](const char *const directory) { options.plugins = directory ? directory : ""; };
     static_cast<CommandLine &>(options) =
         ParseCommandLine(argc, argv, Program, {"status", "metrics", "reload"}, {{"plugins", plugins}});
-    options.list = options.file.empty();
     return options;
 }
 
@@ -53,7 +51,7 @@ void Log(const std::string &text) { std::fprintf(stderr, "msfrs-edge: %s\n", tex
 
 int Run(const Options &options)
 {
-    if (options.list) {
+    if (options.file.empty()) {
         std::fputs(DescribePlugins(options.plugins).c_str(), stdout);
         return 0;
     }

@@ -23,21 +23,16 @@ Schedule::Schedule(std::shared_ptr<const Config> config, EngineHost host, const 
                                        config_->limit, std::move(host));
     if (!config_->aqm.plugin || (engine_->aqm()->flags & MSFRS_NO_LIMIT))
         engine_->pushOut(config_->link.mtu + config_->link.overhead);
-    const auto indexOf = [this](const std::string &name) {
-        const auto found = std::find_if(config_->classes.begin(), config_->classes.end(),
-                                        [&](const ClassConfig &c) { return c.name == name; });
-        return static_cast<size_t>(found - config_->classes.begin());
-    };
     for (const auto &c : config_->classes) {
         const uint32_t flags = c.interior * uint32_t{MSFRS_INTERIOR} | c.aggregate * uint32_t{MSFRS_AGGREGATE};
-        const auto parent = c.parent.empty() ? nullptr : classes_[indexOf(c.parent)];
+        const auto parent = c.parent.empty() ? nullptr : classes_[config_->classNamed(c.parent)];
         classes_.push_back(engine_->addClass(c.name, c.weight, flags, parent));
         if (!config_->segment.empty())
             told_.emplace(ledger::ClassKey(c.name), classes_.size() - 1);
     }
     if (config_->rules) {
         for (size_t n = 0; n < perHop_.size(); ++n)
-            perHop_[n] = indexOf(PerHopClasses[n].name);
+            perHop_[n] = config_->classNamed(PerHopClasses[n].name);
     }
 }
 
