@@ -53,6 +53,14 @@ uint32_t PortIn(const nlattr *const a)
     return a && mnl_attr_get_payload_len(a) == 2 ? ntohs(mnl_attr_get_u16(a)) : NoPort;
 }
 
+/// A message for the configuration of a queue.
+struct ConfigMessage {
+    explicit ConfigMessage(const uint32_t number): header(nfq_nlmsg_put(bytes, NFQNL_MSG_CONFIG, number)) {}
+    ConfigMessage(const ConfigMessage &) = delete;
+    alignas(nlmsghdr) char bytes[256];
+    nlmsghdr *const header;
+};
+
 /// Sets and clears flags of a queue.
 void PutFlags(nlmsghdr *const header, const uint32_t flags, const uint32_t mask)
 {
@@ -102,33 +110,23 @@ std::optional<FlowKey> OriginIn(const nlattr *const conntrack)
 
 } // namespace
 
-struct NfQueue::Buffers {
-    std::vector<char> bytes;
-    iovec parts[Batch];
-    mmsghdr messages[Batch];
-    FlowKey origins[Batch];
-};
-
 NfQueue::NfQueue(const Options &options):
     number_(options.number),
-    socket_(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC | SOCK_NONBLOCK), mnl_socket_close),
-    buffers_(std::make_unique<Buffers>())
+    socket_(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC | SOCK_NONBLOCK), mnl_socket_close)
 {
     if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
         Explain(number_, errno);
     const size_t slot = NLMSG_ALIGN(options.copy + Attributes); // each is aligned like the first
-    buffers_->bytes.resize(Batch * slot);
+    bytes_.resize(Batch * slot);
     for (size_t n = 0; n < Batch; ++n) {
-        buffers_->parts[n] = {&buffers_->bytes[n * slot], slot};
-        buffers_->messages[n].msg_hdr = {nullptr, 0, &buffers_->parts[n], 1, nullptr, 0, 0};
+        parts_[n] = {&bytes_[n * slot], slot};
+        messages_[n].msg_hdr = {nullptr, 0, &parts_[n], 1, nullptr, 0, 0};
     }
     arrivals_.reserve(Batch);
     verdicts_.reserve(2 * MostVerdictBytes);
     failOpen_ = options.failOpen;
     configure(options);
 }
-
-NfQueue::~NfQueue() = default;
 
 int NfQueue::fd() const { return mnl_socket_get_fd(socket_.get()); }
 
@@ -138,25 +136,23 @@ void NfQueue::configure(const Options &options)
     if (setsockopt(fd(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0 &&
         setsockopt(fd(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) < 0)
         Fail(Named(number_) + ": no buffer of " + std::to_string(bytes) + " bytes");
-    alignas(nlmsghdr) char message[256];
-    auto *header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
-    nfq_nlmsg_cfg_put_cmd(header, AF_UNSPEC, NFQNL_CFG_CMD_BIND);
-    nfq_nlmsg_cfg_put_params(header, NFQNL_COPY_PACKET, static_cast<int>(options.copy));
-    nfq_nlmsg_cfg_put_qmaxlen(header, options.length);
+    const ConfigMessage bind(number_);
+    nfq_nlmsg_cfg_put_cmd(bind.header, AF_UNSPEC, NFQNL_CFG_CMD_BIND);
+    nfq_nlmsg_cfg_put_params(bind.header, NFQNL_COPY_PACKET, static_cast<int>(options.copy));
+    nfq_nlmsg_cfg_put_qmaxlen(bind.header, options.length);
     const uint32_t flags = (options.gso ? NFQA_CFG_F_GSO : 0u) | (options.failOpen ? NFQA_CFG_F_FAIL_OPEN : 0u);
-    PutFlags(header, flags, NFQA_CFG_F_GSO | NFQA_CFG_F_FAIL_OPEN);
-    if (const int code = command(message))
+    PutFlags(bind.header, flags, NFQA_CFG_F_GSO | NFQA_CFG_F_FAIL_OPEN);
+    if (const int code = command(bind.header))
         Explain(number_, code);
     if (!options.conntrack)
         return;
-    header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
-    PutFlags(header, NFQA_CFG_F_CONNTRACK, NFQA_CFG_F_CONNTRACK);
-    conntrack_ = command(message) == 0; // not every kernel supports it
+    const ConfigMessage conntrack(number_);
+    PutFlags(conntrack.header, NFQA_CFG_F_CONNTRACK, NFQA_CFG_F_CONNTRACK);
+    conntrack_ = command(conntrack.header) == 0; // not every kernel supports it
 }
 
-int NfQueue::command(char *const message)
+int NfQueue::command(nlmsghdr *const header)
 {
-    auto *const header = reinterpret_cast<nlmsghdr *>(message);
     header->nlmsg_flags |= NLM_F_ACK;
     header->nlmsg_seq = ++sequence_;
     answer_ = -1;
@@ -165,7 +161,7 @@ int NfQueue::command(char *const message)
     // The kernel has answered when sendto() returns, but packets may precede the answer.
     for (bool more = true; answer_ < 0 && more;) {
         for (const auto &a : read(more)) {
-            accept(a.id);
+            give(a.id, true, {});
             ++early_;
         }
         flush();
@@ -176,7 +172,7 @@ int NfQueue::command(char *const message)
 const std::vector<Arrival> &NfQueue::read(bool &more)
 {
     arrivals_.clear();
-    const int got = recvmmsg(fd(), buffers_->messages, Batch, MSG_DONTWAIT, nullptr);
+    const int got = recvmmsg(fd(), messages_, Batch, MSG_DONTWAIT, nullptr);
     more = got == static_cast<int>(Batch);
     if (got < 0) {
         if (errno == ENOBUFS) { // reported once for any number of packets; reading continues
@@ -190,7 +186,7 @@ const std::vector<Arrival> &NfQueue::read(bool &more)
         return arrivals_;
     }
     for (int n = 0; n < got; ++n)
-        parse(static_cast<const char *>(buffers_->parts[n].iov_base), buffers_->messages[n].msg_len);
+        parse(static_cast<const char *>(parts_[n].iov_base), messages_[n].msg_len);
     return arrivals_;
 }
 
@@ -245,48 +241,43 @@ void NfQueue::parsePacket(const void *const message)
     a.length = std::max(a.captured, number(NFQA_CAP_LEN));
     if (const auto *const conntrack = attributes[NFQA_CT]) {
         if (const auto origin = OriginIn(conntrack)) {
-            auto &kept = buffers_->origins[arrivals_.size()];
-            kept = *origin;
-            a.origin = &kept;
+            origins_[arrivals_.size()] = *origin;
+            a.origin = &origins_[arrivals_.size()];
         }
     }
     arrivals_.push_back(a);
     ++held_;
 }
 
-void NfQueue::add(const uint32_t id, const bool pass, const uint32_t *const mark)
+void NfQueue::give(const uint32_t id, const bool pass, const std::optional<uint32_t> mark)
 {
-    alignas(nlmsghdr) char message[128];
-    auto *const header = nfq_nlmsg_put(message, NFQNL_MSG_VERDICT, number_);
-    nfq_nlmsg_verdict_put(header, static_cast<int>(id), pass ? NF_ACCEPT : NF_DROP);
-    if (mark)
-        nfq_nlmsg_verdict_put_mark(header, *mark);
-    const auto carried = mark ? std::optional<uint32_t>(*mark) : std::nullopt;
     // Numbers ascend and wrap around.
-    alike_ = pass && (verdicts_.empty() || (alike_ && carried == mark_ && static_cast<int32_t>(id - latest_) > 0));
+    alike_ = pass && (verdicts_.empty() || (alike_ && mark == mark_ && static_cast<int32_t>(id - latest_) > 0));
     latest_ = id;
-    mark_ = carried;
+    mark_ = mark;
     held_ -= held_ > 0;
-    verdicts_.insert(verdicts_.end(), message, message + header->nlmsg_len); // a multiple of 4, as the next one needs
+    put(NFQNL_MSG_VERDICT, id, pass, mark);
     if (verdicts_.size() >= MostVerdictBytes)
         flush();
 }
 
-/// If no packet waits, one batch verdict replaces all: it applies to every packet up to its number, in their order.
-void NfQueue::join()
+void NfQueue::put(const int type, const uint32_t id, const bool pass, const std::optional<uint32_t> mark)
 {
     alignas(nlmsghdr) char message[128];
-    auto *const header = nfq_nlmsg_put(message, NFQNL_MSG_VERDICT_BATCH, number_);
-    nfq_nlmsg_verdict_put(header, static_cast<int>(latest_), NF_ACCEPT);
-    if (mark_)
-        nfq_nlmsg_verdict_put_mark(header, *mark_);
-    verdicts_.assign(message, message + header->nlmsg_len);
+    auto *const header = nfq_nlmsg_put(message, type, number_);
+    nfq_nlmsg_verdict_put(header, static_cast<int>(id), pass ? NF_ACCEPT : NF_DROP);
+    if (mark)
+        nfq_nlmsg_verdict_put_mark(header, *mark);
+    verdicts_.insert(verdicts_.end(), message, message + header->nlmsg_len); // a multiple of 4, as the next one needs
 }
 
 void NfQueue::flush()
 {
-    if (alike_ && held_ == 0 && !verdicts_.empty())
-        join();
+    // If no packet waits, one batch verdict replaces all: it applies to every packet up to its number, in their order.
+    if (alike_ && held_ == 0 && !verdicts_.empty()) {
+        verdicts_.clear();
+        put(NFQNL_MSG_VERDICT_BATCH, latest_, true, mark_);
+    }
     while (!verdicts_.empty()) {
         if (mnl_socket_sendto(socket_.get(), verdicts_.data(), verdicts_.size()) >= 0) {
             verdicts_.clear();
@@ -300,18 +291,16 @@ void NfQueue::flush()
 
 void NfQueue::setLength(const uint32_t length)
 {
-    alignas(nlmsghdr) char message[256];
-    auto *const header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
-    nfq_nlmsg_cfg_put_qmaxlen(header, length);
-    mnl_socket_sendto(socket_.get(), header, header->nlmsg_len);
+    const ConfigMessage message(number_);
+    nfq_nlmsg_cfg_put_qmaxlen(message.header, length);
+    mnl_socket_sendto(socket_.get(), message.header, message.header->nlmsg_len);
 }
 
 void NfQueue::passOn()
 {
-    alignas(nlmsghdr) char message[256];
-    auto *const header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
-    PutFlags(header, NFQA_CFG_F_FAIL_OPEN, NFQA_CFG_F_FAIL_OPEN);
-    mnl_socket_sendto(socket_.get(), header, header->nlmsg_len);
+    const ConfigMessage message(number_);
+    PutFlags(message.header, NFQA_CFG_F_FAIL_OPEN, NFQA_CFG_F_FAIL_OPEN);
+    mnl_socket_sendto(socket_.get(), message.header, message.header->nlmsg_len);
     setLength(0);
 }
 

@@ -14,9 +14,11 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <sys/socket.h>
 #include <vector>
 
 struct mnl_socket;
+struct nlmsghdr;
 
 namespace msfrs::edge {
 
@@ -36,7 +38,6 @@ public:
 
     /// The kernel queues packets to us from now on. \throws SystemError with a remedy
     explicit NfQueue(const Options &);
-    ~NfQueue() override;
     NfQueue(const NfQueue &) = delete;
 
     int fd() const;
@@ -44,9 +45,7 @@ public:
     /// \param more set to whether there may be more
     const std::vector<Arrival> &read(bool &more);
 
-    void accept(uint32_t id) override { add(id, true, nullptr); }
-    void accept(uint32_t id, const uint32_t mark) override { add(id, true, &mark); }
-    void drop(uint32_t id) override { add(id, false, nullptr); }
+    void give(uint32_t id, bool pass, std::optional<uint32_t> mark) override;
     /// Sends the gathered verdicts. \throws SystemError
     void flush();
     /// Whether the kernel had no memory for verdicts: call flush() again.
@@ -72,19 +71,19 @@ public:
     bool conntrack() const { return conntrack_; } ///< whether the kernel reports connections
 
 private:
-    struct Buffers;
-
     void configure(const Options &);
-    int command(char *message);
-    void add(uint32_t id, bool pass, const uint32_t *mark);
-    void join();
+    int command(nlmsghdr *);
+    void put(int type, uint32_t id, bool pass, std::optional<uint32_t> mark);
     void parse(const char *, size_t);
     void parsePacket(const void *message);
     void parseError(const void *message);
 
     uint32_t number_;
     std::unique_ptr<mnl_socket, int (*)(mnl_socket *)> socket_;
-    std::unique_ptr<Buffers> buffers_;
+    std::vector<char> bytes_; ///< of the messages of a batch
+    iovec parts_[Batch];
+    mmsghdr messages_[Batch];
+    FlowKey origins_[Batch];
     std::vector<Arrival> arrivals_;
     std::vector<char> verdicts_;
     size_t held_ = 0;     ///< packets read that have no verdict yet

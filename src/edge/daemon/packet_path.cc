@@ -56,10 +56,10 @@ PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, Conditioner *const co
     rate_(common ? std::unique_ptr<RateSource>(std::make_unique<SharedRate>(*common)) : std::make_unique<FixedRate>()),
     counts_(schedule_->config().classes.size()),
     victim_([this](msfrs_item &item) {
-        loseTurn(*static_cast<Held *>(item.host), true);
+        drop(order_.lost(*static_cast<Held *>(item.host), true));
         return true;
     }),
-    lost_([this](void *const held) { loseTurn(*static_cast<Held *>(held), false); })
+    lost_([this](void *const held) { drop(order_.lost(*static_cast<Held *>(held), false)); })
 {
     adopt(now);
 }
@@ -74,15 +74,25 @@ Held &PacketPath::hold()
     return h;
 }
 
-void PacketPath::lose(Held &h)
+/// \param as the count that it adds to
+void PacketPath::drop(Held &h, Volume ClassCounts::*const as)
 {
-    counts_[h.cls].dropped.add(h.traits.length);
-    verdicts_.drop(h.id);
+    (counts_[h.cls].*as).add(h.traits.length);
+    verdicts_.give(h.id, false, {});
     unused_.push_back(&h);
 }
 
-/// Drops a packet of its user.
-void PacketPath::loseTurn(Held &h, const bool newest) { lose(order_.lost(h, newest)); }
+/// \param bytes on the link
+void PacketPath::pass(Held &h, const int64_t bytes, const msfrs_time waited)
+{
+    auto &counts = counts_[h.cls];
+    counts.passed.add(h.traits.length);
+    counts.waits.add(waited);
+    if (observer_)
+        observer_(h, bytes);
+    verdicts_.give(h.id, true, h.remark ? std::optional(h.mark) : std::nullopt);
+    unused_.push_back(&h);
+}
 
 /// Whether congestion can be marked at departure, and the connection supports ECN.
 bool PacketPath::markable(const Held &h) const
@@ -98,13 +108,6 @@ void PacketPath::congested(Held &h)
     counts_[h.cls].marked.add(h.traits.length);
     h.mark |= MarkCongestion << *schedule_->config().markShift;
     h.remark = true;
-}
-
-void PacketPath::read(const Arrival &a, Held &h, size_t &transport)
-{
-    h.id = a.id;
-    h.mark = a.mark;
-    unreadable_ += !ReadTraits(a, h.traits, h.headers, &transport);
 }
 
 int64_t PacketPath::onLink(const LinkConfig &link, const uint32_t length, const uint32_t headers)
@@ -128,8 +131,11 @@ void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msf
         size_t transport[Most];
         for (size_t i = begin; i < end; ++i) {
             const auto &a = arrivals[i];
-            held[i - begin] = &hold();
-            read(a, *held[i - begin], transport[i - begin]);
+            auto &h = hold();
+            h.id = a.id;
+            h.mark = a.mark;
+            unreadable_ += !ReadTraits(a, h.traits, h.headers, &transport[i - begin]);
+            held[i - begin] = &h;
             packets[i - begin] = {a.data, a.captured, a.length};
         }
         if (rules)
@@ -140,38 +146,10 @@ void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msf
                 service(now);
             if (rules && held[i]->traits.readable)
                 applyVerdict(verdicts[i], DscpOf(packets[i].data), *held[i]);
-            const bool conforms = !rules || verdicts[i].pass;
-            const bool free = rate_->seen(arrivals[begin + i], transport[i], held[i]->traits, onLink(*held[i]),
-                                          schedule_->config(), now);
-            if (free && conforms)
-                pass(*held[i]);
-            else
-                admit(*held[i], conforms, now);
+            admit(arrivals[begin + i], transport[i], *held[i], !rules || verdicts[i].pass, now);
         }
     }
     service(now);
-}
-
-/// Passes a packet at once.
-void PacketPath::pass(Held &h)
-{
-    h.cls = schedule_->classOf(h.traits);
-    auto &counts = counts_[h.cls];
-    counts.offered.add(h.traits.length);
-    counts.passed.add(h.traits.length);
-    counts.waits.add(0);
-    if (observer_)
-        observer_(h, onLink(h));
-    accept(h);
-}
-
-void PacketPath::accept(Held &h)
-{
-    if (h.remark)
-        verdicts_.accept(h.id, h.mark);
-    else
-        verdicts_.accept(h.id);
-    unused_.push_back(&h);
 }
 
 void PacketPath::applyVerdict(const Verdict &v, const uint32_t codePoint, Held &h) const
@@ -184,33 +162,32 @@ void PacketPath::applyVerdict(const Verdict &v, const uint32_t codePoint, Held &
     h.remark = true;
 }
 
-void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
+/// \param conforms to the rate of its rule
+void PacketPath::admit(const Arrival &a, const size_t transport, Held &h, const bool conforms, const msfrs_time now)
 {
+    const int64_t cost = onLink(h);
+    const bool free = rate_->seen(a, transport, h.traits, cost, schedule_->config(), now);
     h.traits.owner = rate_->ownerOf(h.traits, schedule_->config(), now);
     h.cls = schedule_->classOf(h.traits);
     h.since = now;
-    auto &counts = counts_[h.cls];
-    counts.offered.add(h.traits.length);
-    if (!pass) {
-        counts.policed.add(h.traits.length);
-        verdicts_.drop(h.id);
-        unused_.push_back(&h);
-        return;
-    }
+    counts_[h.cls].offered.add(h.traits.length);
+    if (!conforms)
+        return drop(h, &ClassCounts::policed);
+    if (free)
+        return pass(h, cost, 0);
     auto &engine = schedule_->engine();
     if (engine.totals().queued.items == 0) {
         if (rate_->stale(now))
             settle(now);
         pacer_.wake(now);
     }
-    const int64_t cost = onLink(h);
     // A packet that cannot be marked at departure is to be dropped instead.
     const uint32_t flags = markable(h) ? MSFRS_ECN_CAPABLE : 0;
     auto &flow = schedule_->flowOf(h.traits, h.cls);
     rate_->came(flow, cost, now);
     msfrs_item *item = nullptr;
     switch (engine.offer(flow, &cost, &h, now, item, victim_, flags)) {
-    case Engine::Offer::Dropped: return lose(h);
+    case Engine::Offer::Dropped: return drop(h);
     case Engine::Offer::Queued: break;
     case Engine::Offer::Marked: congested(h);
     }
@@ -239,7 +216,7 @@ void PacketPath::release(msfrs_item &item, const msfrs_time now)
     auto &flow = static_cast<NamedFlow &>(*item.flow);
     if (order_.overshoots(h, rate_->mostOfABeginning(flow))) {
         if (!markable(h)) { // the turn still counts for its user: the link has carried the packet
-            lose(h);
+            drop(h);
             schedule_->engine().done(item, now);
             return;
         }
@@ -250,13 +227,8 @@ void PacketPath::release(msfrs_item &item, const msfrs_time now)
         congested(h);
     const int64_t cost = onLink(h);
     pacer_.sent(cost, now);
-    auto &counts = counts_[h.cls];
-    counts.passed.add(h.traits.length);
-    counts.waits.add(now - h.since);
-    if (observer_)
-        observer_(h, cost);
     rate_->passed(flow, cost, now - h.since, now);
-    accept(h);
+    pass(h, cost, now - h.since);
     schedule_->engine().done(item, now);
 }
 
@@ -342,10 +314,8 @@ std::vector<ClassCounts> PacketPath::countsFor(const Config &next) const
         old[n].offered.packets -= old[n].queued.packets;
         old[n].offered.bytes -= old[n].queued.bytes;
         old[n].queued = {};
-        for (size_t m = 0; m < all.size(); ++m) {
-            if (next.classes[m].name == now.classes[n].name)
-                all[m] = old[n];
-        }
+        if (const auto kept = next.classNamed(now.classes[n].name); kept < all.size())
+            all[kept] = old[n];
     }
     return all;
 }

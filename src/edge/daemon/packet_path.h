@@ -58,9 +58,8 @@ bool ReadTraits(const Arrival &, Traits &, uint32_t &headers, size_t *transport 
 class Verdicts {
 public:
     virtual ~Verdicts() = default;
-    virtual void accept(uint32_t id) = 0;
-    virtual void accept(uint32_t id, uint32_t mark) = 0;
-    virtual void drop(uint32_t id) = 0;
+    /// \param mark the packet's firewall mark from now on; nothing: it does not change
+    virtual void give(uint32_t id, bool pass, std::optional<uint32_t> mark) = 0;
 };
 
 /// Called for each packet that passes, before its verdict.
@@ -113,14 +112,11 @@ public:
     static int64_t onLink(const LinkConfig &, uint32_t length, uint32_t headers);
 
 private:
-    void read(const Arrival &, Held &, size_t &transport);
     void applyVerdict(const Verdict &, uint32_t codePoint, Held &) const;
-    void pass(Held &);
-    void accept(Held &);
-    void admit(Held &, bool pass, msfrs_time now);
+    void admit(const Arrival &, size_t transport, Held &, bool conforms, msfrs_time now);
     Held &hold();
-    void lose(Held &);
-    void loseTurn(Held &, bool newest);
+    void pass(Held &, int64_t bytes, msfrs_time waited);
+    void drop(Held &, Volume ClassCounts::*as = &ClassCounts::dropped);
     bool markable(const Held &) const;
     void congested(Held &);
     void release(msfrs_item &, msfrs_time now);

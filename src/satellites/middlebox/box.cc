@@ -37,7 +37,7 @@ std::optional<size_t> Box::functionOf(const Packet &p) const
 void Box::lose(Packet &p)
 {
     counts_[p.cls].dropped.add(p.traits.length);
-    verdicts_.drop(p.id);
+    verdicts_.give(p.id, false, {});
     packets_.erase(p.self);
 }
 
@@ -107,7 +107,7 @@ void Box::release(msfrs_item &item, const msfrs_time now)
     auto &p = *static_cast<Packet *>(item.host);
     pacer_.sent(item.est[0], now);
     counts_[p.cls].passed.add(p.traits.length);
-    verdicts_.accept(p.id);
+    verdicts_.give(p.id, true, {});
     schedule_->engine().done(item, now);
     packets_.erase(p.self);
 }

@@ -95,13 +95,12 @@ public:
     }
     FoundReport found() const { return path.found()->report(clock.now()); }
 
-    void accept(const uint32_t id) override
+    void give(const uint32_t id, const bool pass, std::optional<uint32_t>) override
     {
-        clock.at(clock.now(), std::move(held_.at(id)));
+        if (pass)
+            clock.at(clock.now(), std::move(held_.at(id)));
         held_.erase(id);
     }
-    void accept(const uint32_t id, uint32_t) override { accept(id); }
-    void drop(const uint32_t id) override { held_.erase(id); }
 
     sim::Clock clock;
     sim::Link link;

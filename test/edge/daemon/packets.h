@@ -61,9 +61,10 @@ struct GivenVerdict {
 
 class KeptVerdicts final : public edge::Verdicts {
 public:
-    void accept(const uint32_t id) override { all.push_back({id, true, {}}); }
-    void accept(const uint32_t id, const uint32_t mark) override { all.push_back({id, true, mark}); }
-    void drop(const uint32_t id) override { all.push_back({id, false, {}}); }
+    void give(const uint32_t id, const bool pass, const std::optional<uint32_t> mark) override
+    {
+        all.push_back({id, pass, mark});
+    }
 
     std::vector<uint32_t> passed() const
     {

@@ -76,9 +76,11 @@ private:
         std::istringstream in("cpu share=" + share + "\n" + Functions);
         return ReadFunctions(in, "functions.conf", *config_);
     }
-    void accept(const uint32_t id) override { accepted_.push_back(id); }
-    void accept(const uint32_t id, uint32_t) override { accepted_.push_back(id); }
-    void drop(uint32_t) override {}
+    void give(const uint32_t id, const bool pass, std::optional<uint32_t>) override
+    {
+        if (pass)
+            accepted_.push_back(id);
+    }
 
     Host host_;
     int64_t cpu_ = 0;
