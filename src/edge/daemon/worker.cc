@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <future>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 
@@ -115,13 +114,15 @@ void Worker::answer()
     uint64_t rung = 0;
     if (::read(bell_.get(), &rung, sizeof(rung)) < 0 && errno != EAGAIN)
         Fail("a worker's bell");
-    std::vector<std::function<void()>> questions;
+    std::vector<Question> questions;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         questions.swap(questions_);
     }
-    for (const auto &question : questions)
-        question();
+    for (auto &question : questions) {
+        question.what();
+        question.answered.set_value();
+    }
     settle();
 }
 
@@ -165,29 +166,19 @@ void Worker::report(Report &r, const size_t n) const
     }
 }
 
-bool Worker::ask(std::function<void()> what)
+void Worker::ask(std::function<void()> what)
 {
-    auto promise = std::make_shared<std::promise<void>>();
-    auto answered = promise->get_future();
+    std::future<void> answered;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (ended_)
-            return false;
-        questions_.push_back([promise, what = std::move(what)] {
-            what();
-            promise->set_value();
-        });
+            return;
+        answered = questions_.emplace_back(Question{std::move(what), {}}).answered.get_future();
     }
-    promise.reset(); // broken if the question is discarded without an answer
     const uint64_t ring = 1;
     if (write(bell_.get(), &ring, sizeof(ring)) < 0)
         Fail("a worker's bell");
-    try {
-        answered.get();
-    } catch (const std::future_error &) {
-        return false;
-    }
-    return true;
+    answered.wait();
 }
 
 } // namespace msfrs::edge

@@ -9,6 +9,7 @@
 #include "edge/daemon/report.h"
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,9 +30,9 @@ public:
     /// Before start(): called in the worker's thread for each packet that passes.
     void observe(Observer observer) { path_.observe(std::move(observer)); }
     void start();
-    /// Calls `what` in the worker's thread, and returns when it is done. Not from that thread.
-    /// \returns false: the worker has ended
-    bool ask(std::function<void()> what);
+    /// Calls `what` in the worker's thread, and returns when it is done, or when the worker has ended. Not from that
+    /// thread.
+    void ask(std::function<void()> what);
 
     /// The n-th queue of a configuration.
     static NfQueue::Options queueOptions(const Config &, uint32_t n);
@@ -46,6 +47,11 @@ public:
     void report(Report &, size_t n) const;
 
 private:
+    struct Question {
+        std::function<void()> what;
+        std::promise<void> answered; ///< broken if the worker ends first
+    };
+
     void run();
     void take();
     void answer();
@@ -60,7 +66,7 @@ private:
     Timer timer_;
     Event readable_, asked_;
     std::mutex mutex_;
-    std::vector<std::function<void()>> questions_;
+    std::vector<Question> questions_;
     bool ended_ = false; ///< questions are no longer answered
     msfrs_time tidied_ = 0;
     std::thread thread_;
