@@ -32,7 +32,7 @@ std::string Excess::Text(const Receiver &receiver)
         return "-";
     FlowName name;
     name.add(std::get<Address>(receiver), std::get<Family>(receiver));
-    return FlowText(name.view());
+    return AddressText(name.view());
 }
 
 /// Called with the lock held.

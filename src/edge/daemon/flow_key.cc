@@ -8,8 +8,6 @@ namespace msfrs::edge {
 
 namespace {
 
-constexpr size_t Size4 = 4, Size6 = 16, PortsSize = 7;
-
 Address Masked(const Address &a, const unsigned bits)
 {
     if (bits >= 128)
@@ -17,25 +15,6 @@ Address Masked(const Address &a, const unsigned bits)
     if (bits > 64)
         return {a.high, a.low & ~(UINT64_MAX >> (bits - 64))};
     return {bits == 64 ? a.high : a.high & ~(UINT64_MAX >> bits), 0};
-}
-
-std::string AddressText(const std::string_view bytes)
-{
-    char text[INET6_ADDRSTRLEN] = "";
-    inet_ntop(bytes.size() == Size4 ? AF_INET : AF_INET6, bytes.data(), text, sizeof(text));
-    return text;
-}
-
-unsigned Byte(const std::string_view s, const size_t n) { return static_cast<unsigned char>(s[n]); }
-
-/// \param at offset of the 3 bytes of a port or NoPort
-std::string EndText(const std::string_view address, const std::string_view name, const size_t at)
-{
-    const unsigned port = Byte(name, at) << 16 | Byte(name, at + 1) << 8 | Byte(name, at + 2);
-    if (port == NoPort)
-        return AddressText(address);
-    const auto text = AddressText(address);
-    return (address.size() == Size4 ? text : "[" + text + "]") + ":" + std::to_string(port);
 }
 
 } // namespace
@@ -86,15 +65,11 @@ FlowName FlowRule::nameOf(const FlowKey &k) const
     return name;
 }
 
-std::string FlowText(const std::string_view name)
+std::string AddressText(const std::string_view name)
 {
-    if (name.size() == Size4 || name.size() == Size6)
-        return AddressText(name);
-    if (name.size() != 2 * Size4 + PortsSize && name.size() != 2 * Size6 + PortsSize)
-        return "others";
-    const size_t size = (name.size() - PortsSize) / 2;
-    return std::to_string(Byte(name, name.size() - 1)) + " " + EndText(name.substr(0, size), name, 2 * size) + " > " +
-        EndText(name.substr(size, size), name, 2 * size + 3);
+    char text[INET6_ADDRSTRLEN] = "";
+    inet_ntop(name.size() == 4 ? AF_INET : AF_INET6, name.data(), text, sizeof(text));
+    return text;
 }
 
 } // namespace msfrs::edge

@@ -55,7 +55,7 @@ struct FlowRule {
     const Address &hostOf(const FlowKey &) const;
 };
 
-/// A flow's name for reports: 198.18.1.2, or 6 198.18.1.2:1024 > 198.19.0.1:80.
-std::string FlowText(std::string_view name);
+/// The address that a name has, unless it is by Connection: 198.18.1.2.
+std::string AddressText(std::string_view name);
 
 } // namespace msfrs::edge

@@ -40,6 +40,14 @@ ledger::IpBits BitsOf(const Address &a, const Family family)
     return family == Family::V6 ? ledger::IpBits{a.high, a.low} : ledger::IpBits4(static_cast<uint32_t>(a.low));
 }
 
+uint32_t FreeSlot(const ledger::Segment &segment, const msfrs_time now)
+{
+    const auto free = ledger::OwnSlot::Free(segment, now);
+    if (!free)
+        throw ConfigError("all " + std::to_string(Slots) + " slots of the ledger are in use");
+    return *free;
+}
+
 } // namespace
 
 double EdgeRate(const double capacity, const std::vector<Rival> &rivals, const double demand, const double light)
@@ -59,14 +67,6 @@ void LinkParty::Mean::add(const double bytes, const double seconds)
     const double part = 1 - std::exp(-seconds / Memory);
     if (seconds > 0)
         rate += (bytes * 8 / seconds - rate) * part;
-}
-
-uint32_t LinkParty::FreeSlot(const ledger::Segment &segment, const msfrs_time now)
-{
-    const auto free = ledger::OwnSlot::Free(segment, now);
-    if (!free)
-        throw ConfigError("all " + std::to_string(Slots) + " slots of the ledger are in use");
-    return *free;
 }
 
 LinkParty::LinkParty(ledger::Segment &segment, Log log, const msfrs_time now):
@@ -104,7 +104,7 @@ ledger::Owner LinkParty::ownerOf(const Traits &t, const Config &config, const ms
         return ledger::ServedAs(segment_.quotas, *told);
     // The name that Squid gives users known by their address alone.
     const auto bits = config.flow.prefix6;
-    auto name = FlowText(FlowRule{FlowBy::Destination, bits, {}}.nameOf(t.key).view());
+    auto name = AddressText(FlowRule{FlowBy::Destination, bits, {}}.nameOf(t.key).view());
     if (t.key.family == Family::V6 && bits < 128)
         name += "/" + std::to_string(bits);
     const auto user = ledger::UserKey(config.classes[config.defaultClass].name, name);
@@ -143,8 +143,7 @@ void LinkParty::passed(NamedFlow &flow, const int64_t bytes, const msfrs_time wa
 
 int64_t LinkParty::mostOfABeginning(const NamedFlow &flow) const
 {
-    const auto user = find(flow);
-    const double part = user && seen_ > 0 ? std::min(1.0, user->weight / seen_) : 1;
+    const double part = flow.party && seen_ > 0 ? std::min(1.0, users_[flow.party - 1].weight / seen_) : 1;
     return std::max(UserOrder::Early, static_cast<int64_t>(static_cast<double>(rate_) / 8 * part * LongRoundTrip));
 }
 

@@ -96,9 +96,7 @@ private:
         msfrs_time waited;
     };
 
-    static uint32_t FreeSlot(const ledger::Segment &, msfrs_time now);
     User *find(const NamedFlow &f) { return f.party ? &users_[f.party - 1] : nullptr; }
-    const User *find(const NamedFlow &f) const { return f.party ? &users_[f.party - 1] : nullptr; }
     msfrs_time patience() const;
     void exchange(Engine &, msfrs_time now, double seconds);
     void lookAround(msfrs_time now, double seconds);

@@ -286,7 +286,7 @@ TEST(PacketPath, TheWaysOfTheKernelAreSeenThrough)
     t.path.arrive(&a, 1, 0);
     std::vector<std::string> names;
     t.path.schedule().engine().eachFlow(t.path.schedule().classAt(0),
-                                        [&](const NamedFlow &f) { names.push_back(FlowText(f.name())); });
+                                        [&](const NamedFlow &f) { names.push_back(AddressText(f.name())); });
     std::sort(names.begin(), names.end());
     EXPECT_EQ(names, (std::vector<std::string>{"198.18.0.2", "198.18.0.9"}));
 }
