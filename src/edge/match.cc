@@ -2,9 +2,7 @@
 #include "edge/match.h"
 
 #include "config/fields.h"
-
-#include <algorithm>
-#include <iterator>
+#include "edge/packet.h"
 
 namespace msfrs::edge {
 
@@ -13,20 +11,18 @@ namespace {
 struct ProtocolName {
     const char *name;
     uint32_t number;
-    bool ports;
 };
 // Not from the system's table: a rule file must have the same meaning everywhere.
 constexpr ProtocolName ProtocolNames[] = {
-    {"icmp", 1, false}, {"igmp", 2, false}, {"tcp", 6, true}, {"udp", 17, true}, {"dccp", 33, true},
-    {"gre", 47, false}, {"esp", 50, false}, {"ah", 51, false}, {"icmpv6", 58, false}, {"ospf", 89, false},
-    {"sctp", 132, true}, {"udplite", 136, true},
+    {"icmp", 1}, {"igmp", 2}, {"tcp", 6}, {"udp", 17}, {"dccp", 33}, {"gre", 47}, {"esp", 50}, {"ah", 51},
+    {"icmpv6", 58}, {"ospf", 89}, {"sctp", 132}, {"udplite", 136},
 };
 
 std::string ProtocolsWith(const bool portsOnly)
 {
     std::string all;
     for (const auto &p : ProtocolNames) {
-        if (p.ports || !portsOnly)
+        if (!portsOnly || HasPorts(p.number))
             all += (all.empty() ? "" : ", ") + std::string(p.name);
     }
     return all;
@@ -48,9 +44,7 @@ Range<uint32_t> PortsOf(const Fields &fields, const Field &f, const Range<uint32
 {
     const auto span = f.range(65535, "port");
     const bool any = protocol.first != protocol.last;
-    if (!any && std::none_of(std::begin(ProtocolNames), std::end(ProtocolNames), [&](const ProtocolName &p) {
-            return p.ports && p.number == protocol.first;
-        }))
+    if (!any && !HasPorts(protocol.first))
         f.refuse("protocol=" + Shown(fields.find("protocol")->value) + " has no ports; these have: " +
                  ProtocolsWith(true));
     return span;

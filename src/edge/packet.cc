@@ -10,11 +10,6 @@ enum Protocol : uint8_t {
     DestinationOptions = 60, Sctp = 132, Mobility = 135, UdpLite = 136,
 };
 
-bool HasPorts(const uint8_t protocol)
-{
-    return protocol == Tcp || protocol == Udp || protocol == UdpLite || protocol == Dccp || protocol == Sctp;
-}
-
 uint16_t Get16(const uint8_t *const p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
 
 /// \param at offset of the transport header
@@ -72,6 +67,11 @@ std::optional<FlowKey> ReadKey6(const uint8_t *const packet, const size_t length
 }
 
 } // namespace
+
+bool HasPorts(const uint32_t protocol)
+{
+    return protocol == Tcp || protocol == Udp || protocol == UdpLite || protocol == Dccp || protocol == Sctp;
+}
 
 std::optional<FlowKey> ReadKey(const uint8_t *const packet, const size_t length, size_t *transport)
 {

@@ -21,6 +21,9 @@ std::optional<FlowKey> ReadKey(const uint8_t *packet, size_t length, size_t *tra
 
 constexpr int MostExtensions = 8;
 
+/// Whether packets of an IP protocol have ports.
+bool HasPorts(uint32_t protocol);
+
 /// Sets the differentiated services code point (0..63) of a packet that ReadKey() could parse. The two bits of ECN do
 /// not change. The checksum of an IPv4 header is updated (RFC 1624, equation 3): a correct one stays correct, a wrong
 /// one stays wrong.

@@ -40,28 +40,14 @@ Rule ParseRule(std::string_view line, const std::string &where)
     return {std::string(name), MatchOf(fields), PoliceOf(fields), CodePointNamed(mark)};
 }
 
-/// Rules that match everything, or everything of a family: a later rule may never match.
-class WideRules {
-public:
-    /// \throws RuleError if no packet can reach the rule of line `number`
-    void add(const Rule &rule, const size_t number, const std::string &where)
-    {
-        for (const auto &[match, line] : seen_) {
-            if (match.covers(rule.match))
-                throw RuleError(where + ": rule " + rule.name + " never has a packet: that of line " +
-                                std::to_string(line) + " matches all that it does, and the first counts");
-        }
-        Match of4, of6;
-        of4.family = Family::V4;
-        of4.source = of4.destination = {{}, {0, LastAddress4}};
-        of6.family = Family::V6;
-        if (rule.match.covers(of4) || rule.match.covers(of6))
-            seen_.emplace_back(rule.match, number);
-    }
-
-private:
-    std::vector<std::pair<Match, size_t>> seen_; // two at most
-};
+/// Whether a rule matches everything, or everything of a family: a later rule may never match.
+bool IsWide(const Match &match)
+{
+    Match all4, all6;
+    all4.family = Family::V4;
+    all6.family = Family::V6;
+    return match.covers(all4) || match.covers(all6);
+}
 
 } // namespace
 
@@ -78,17 +64,23 @@ std::vector<Rule> ReadRules(std::istream &in, const std::string &file)
 {
     std::vector<Rule> rules;
     std::unordered_map<std::string, size_t> seen; // line of a name's first occurrence
-    WideRules wide;
+    std::vector<std::pair<Match, size_t>> wide; // such rules, and their lines: two at most
     Lines lines(in, file);
     for (std::string_view line; lines.next(line);) {
         if (rules.size() == MostRules)
             throw RuleError(lines.where() + ": more than " + std::to_string(MostRules) + " rules");
-        rules.push_back(ParseRule(line, lines.where()));
-        const auto [first, fresh] = seen.emplace(rules.back().name, lines.number());
+        const auto &rule = rules.emplace_back(ParseRule(line, lines.where()));
+        const auto [first, fresh] = seen.emplace(rule.name, lines.number());
         if (!fresh)
-            throw RuleError(lines.where() + ": name \"" + rules.back().name + "\": line " +
-                            std::to_string(first->second) + " has a rule of that name");
-        wide.add(rules.back(), lines.number(), lines.where());
+            throw RuleError(lines.where() + ": name \"" + rule.name + "\": line " + std::to_string(first->second) +
+                            " has a rule of that name");
+        for (const auto &[match, number] : wide) {
+            if (match.covers(rule.match))
+                throw RuleError(lines.where() + ": rule " + rule.name + " never has a packet: that of line " +
+                                std::to_string(number) + " matches all that it does, and the first counts");
+        }
+        if (IsWide(rule.match))
+            wide.emplace_back(rule.match, lines.number());
     }
     return rules;
 }
