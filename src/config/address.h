@@ -22,6 +22,13 @@ struct Address {
     Address next() const { return {high + (low == UINT64_MAX), low + 1}; }
 };
 
+/// The address whose last `n` (0 to 128) bits are set.
+constexpr Address LastBits(const unsigned n)
+{
+    const auto ones = [](const unsigned bits) { return bits >= 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1; };
+    return {ones(n > 64 ? n - 64 : 0), ones(n)};
+}
+
 /// An address from its bytes in network order. \param size 4 or 16
 inline Address AddressOf(const uint8_t *const bytes, const unsigned size)
 {

@@ -173,9 +173,7 @@ Field::Prefix Field::prefix(const char *const allowed) const
     const auto length = slash == value.npos ? bits : WholeNumber(value.substr(slash + 1), bits);
     if (!length)
         refuse("the length of a prefix is 0 to " + std::to_string(bits));
-    const unsigned host = bits - *length;
-    const Address mask{host > 64 ? UINT64_MAX >> (128 - host) : 0,
-                       host == 0 ? 0 : host >= 64 ? UINT64_MAX : UINT64_MAX >> (64 - host)};
+    const auto mask = LastBits(bits - *length);
     const auto &first = all.range.first;
     if ((first.high & mask.high) || (first.low & mask.low))
         refuse("has bits set beyond its length of " + std::to_string(*length));

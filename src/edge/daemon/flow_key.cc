@@ -6,19 +6,6 @@
 
 namespace msfrs::edge {
 
-namespace {
-
-Address Masked(const Address &a, const unsigned bits)
-{
-    if (bits >= 128)
-        return a;
-    if (bits > 64)
-        return {a.high, a.low & ~(UINT64_MAX >> (bits - 64))};
-    return {bits == 64 ? a.high : a.high & ~(UINT64_MAX >> bits), 0};
-}
-
-} // namespace
-
 void FlowName::add(const Address &a, const Family family)
 {
     // Most significant byte first, as on the wire.
@@ -61,7 +48,8 @@ FlowName FlowRule::nameOf(const FlowKey &k) const
         return name;
     }
     const auto &address = by == FlowBy::Source ? k.source : by == FlowBy::Destination ? k.destination : hostOf(k);
-    name.add(k.family == Family::V6 ? Masked(address, prefix6) : address, k.family);
+    const auto beyond = LastBits(k.family == Family::V6 ? 128 - prefix6 : 0);
+    name.add({address.high & ~beyond.high, address.low & ~beyond.low}, k.family);
     return name;
 }
 
