@@ -83,13 +83,6 @@ Classifier::Classifier(const std::vector<Match> &rules)
 
 Classifier::~Classifier() = default;
 
-uint32_t Classifier::find(const FlowKey &key) const
-{
-    uint32_t found;
-    find(&key, 1, &found);
-    return found;
-}
-
 void Classifier::find(const FlowKey *const keys, const size_t n, uint32_t *const found) const
 {
     for (size_t begin = 0; begin < n; begin += GroupSize) {

@@ -47,9 +47,8 @@ public:
     Classifier(const Classifier &) = delete;
     Classifier &operator=(const Classifier &) = delete;
 
-    /// \returns the index of the first rule that contains the key, or NoMatch
-    uint32_t find(const FlowKey &) const;
-    /// found[i] for keys[i]. Several at a time are faster, since their memory loads overlap.
+    /// found[i]: the index of the first rule that contains keys[i], or NoMatch. Several at a time are faster, since
+    /// their memory loads overlap.
     void find(const FlowKey *keys, size_t n, uint32_t *found) const;
 
     size_t bytes() const; ///< memory for lookups

@@ -101,7 +101,7 @@ void RegisterAll(const size_t n, const Family f, Bed &bed)
     static std::vector<uint32_t> found(Packets);
     const std::string ip = f == Family::V4 ? "" : "IPv6 ";
     Register(Name(n, ip + "ours", 1), 1, [&bed](const size_t at) {
-        benchmark::DoNotOptimize(bed.ours.find(bed.keys[at]));
+        benchmark::DoNotOptimize(test::Find(bed.ours, bed.keys[at]));
     });
     for (const size_t burst : Bursts) {
         Register(Name(n, ip + "ours", burst), burst,

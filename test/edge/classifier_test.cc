@@ -25,7 +25,7 @@ void ExpectAsLinear(const std::vector<Match> &rules, const std::vector<FlowKey> 
     classifier.find(keys.data(), keys.size(), found.data());
     for (size_t i = 0; i < keys.size(); ++i) {
         ASSERT_EQ(found[i], wanted[i]) << "packet " << i << " of a batch";
-        ASSERT_EQ(classifier.find(keys[i]), wanted[i]) << "packet " << i << " alone";
+        ASSERT_EQ(Find(classifier, keys[i]), wanted[i]) << "packet " << i << " alone";
     }
 }
 
@@ -38,7 +38,7 @@ FlowKey Key4(const uint64_t source, const uint64_t destination, const uint32_t f
 TEST(Classifier, NoRulesMatchNothing)
 {
     const Classifier none({});
-    EXPECT_EQ(none.find(Key4(1, 2, 3, 4, 6)), NoMatch);
+    EXPECT_EQ(Find(none, Key4(1, 2, 3, 4, 6)), NoMatch);
 }
 
 TEST(Classifier, TheFirstOfSeveralRulesWins)
@@ -46,9 +46,9 @@ TEST(Classifier, TheFirstOfSeveralRulesWins)
     Match any, host;
     host.family = Family::V4;
     host.source = {{0, 7}, {0, 7}};
-    EXPECT_EQ(Classifier({host, any}).find(Key4(7, 0, 0, 0, 0)), 0u);
-    EXPECT_EQ(Classifier({host, any}).find(Key4(8, 0, 0, 0, 0)), 1u);
-    EXPECT_EQ(Classifier({any, host}).find(Key4(7, 0, 0, 0, 0)), 0u);
+    EXPECT_EQ(Find(Classifier({host, any}), Key4(7, 0, 0, 0, 0)), 0u);
+    EXPECT_EQ(Find(Classifier({host, any}), Key4(8, 0, 0, 0, 0)), 1u);
+    EXPECT_EQ(Find(Classifier({any, host}), Key4(7, 0, 0, 0, 0)), 0u);
 }
 
 TEST(Classifier, RangesAreClosedAndMayTouch)
@@ -63,7 +63,7 @@ TEST(Classifier, RangesAreClosedAndMayTouch)
     const std::pair<uint32_t, uint32_t> wanted[] = {{0, 3}, {1, NoMatch}, {9, NoMatch}, {10, 0}, {19, 0}, {20, 1},
         {21, 2}, {30, 2}, {31, NoMatch}, {65534, NoMatch}, {65535, 4}, {NoPort, NoMatch}};
     for (const auto &[port, rule] : wanted)
-        EXPECT_EQ(c.find(Key4(0, 0, 0, port, 0)), rule) << port;
+        EXPECT_EQ(Find(c, Key4(0, 0, 0, port, 0)), rule) << port;
 }
 
 TEST(Classifier, EndsOfBothFamilies)
@@ -76,10 +76,10 @@ TEST(Classifier, EndsOfBothFamilies)
     rules[2].source = {{0, UINT64_MAX}, {1, 0}}; // across the middle
     rules[3].source = {LastAddress, LastAddress};
     const Classifier c(rules);
-    const auto of6 = [&](const Address a) { return c.find({a, {}, 0, 0, Family::V6, 0}); };
-    EXPECT_EQ(c.find(Key4(0, 9, 0, 0, 0)), 0u);
-    EXPECT_EQ(c.find(Key4(1, 9, 0, 0, 0)), NoMatch);
-    EXPECT_EQ(c.find(Key4(LastAddress4, 9, 0, 0, 0)), 1u);
+    const auto of6 = [&](const Address a) { return Find(c, {a, {}, 0, 0, Family::V6, 0}); };
+    EXPECT_EQ(Find(c, Key4(0, 9, 0, 0, 0)), 0u);
+    EXPECT_EQ(Find(c, Key4(1, 9, 0, 0, 0)), NoMatch);
+    EXPECT_EQ(Find(c, Key4(LastAddress4, 9, 0, 0, 0)), 1u);
     EXPECT_EQ(of6({0, 0}), NoMatch) << "no IPv4 address";
     EXPECT_EQ(of6({0, UINT64_MAX - 1}), NoMatch);
     EXPECT_EQ(of6({0, UINT64_MAX}), 2u);
@@ -93,8 +93,8 @@ TEST(Classifier, ARuleThatNamesPortsDoesNotMatchWhatHasNone)
     std::vector<Match> rules(2);
     rules[0].sourcePort = {0, 65535};
     const Classifier c(rules);
-    EXPECT_EQ(c.find(Key4(0, 0, 0, NoPort, 17)), 0u);
-    EXPECT_EQ(c.find(Key4(0, 0, NoPort, NoPort, 1)), 1u);
+    EXPECT_EQ(Find(c, Key4(0, 0, 0, NoPort, 17)), 0u);
+    EXPECT_EQ(Find(c, Key4(0, 0, NoPort, NoPort, 1)), 1u);
 }
 
 TEST(Classifier, IsLinearSearchForOddRules)

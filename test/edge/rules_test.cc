@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/rules.h"
 
-#include "edge/classifier.h"
+#include "support/flow_rules.h"
 #include "support/plugins.h"
 #include "support/refused.h"
 
@@ -214,7 +214,7 @@ TEST(Rules, TheExampleIsWhatItsCommentsSay)
     for (const auto &r : rules)
         matches.push_back(r.match);
     const Classifier c(matches);
-    const auto of = [&](const FlowKey &k) { return c.find(k) == NoMatch ? "none" : rules[c.find(k)].name; };
+    const auto of = [&](const FlowKey &k) { return Find(c, k) == NoMatch ? "none" : rules[Find(c, k)].name; };
     EXPECT_EQ(of({{0, 0xc6120a05}, {0, 1}, 40000, 16384, Family::V4, 17}), "voice");
     EXPECT_EQ(of({{0, 0xc6120a05}, {0, 1}, 40000, 53, Family::V4, 17}), "dns");
     EXPECT_EQ(of({{0x20010db800200000, 5}, {0, 1}, 40000, 443, Family::V6, 6}), "staff-web-v6");

@@ -4,7 +4,7 @@
 /// "ClassBench: a packet classification benchmark", INFOCOM 2005), and corner cases for tests.
 #pragma once
 
-#include "edge/match.h"
+#include "edge/classifier.h"
 #include "support/host.h"
 
 #include <vector>
@@ -24,6 +24,14 @@ std::vector<edge::Match> OddRules(size_t rules, Random &);
 
 /// Packets at the ends of the rules' ranges, next to them, and anywhere.
 std::vector<edge::FlowKey> OddTraffic(const std::vector<edge::Match> &rules, size_t packets, Random &);
+
+/// The first rule that one packet matches, or NoMatch.
+inline uint32_t Find(const edge::Classifier &classifier, const edge::FlowKey &key)
+{
+    uint32_t found;
+    classifier.find(&key, 1, &found);
+    return found;
+}
 
 /// Reference implementation of edge::Classifier: tests every rule in turn.
 class LinearSearch {
