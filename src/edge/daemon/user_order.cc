@@ -25,18 +25,6 @@ void UserOrder::queued(msfrs_item &item, Held &h, const int64_t bytes)
     ++connection.waiting;
 }
 
-Held &UserOrder::next(Held &host)
-{
-    const auto found = users_.find(host.traits.owner.user);
-    return found == users_.end() ? host : leave(found, host, !found->second.early.empty(), false);
-}
-
-Held &UserOrder::lost(Held &host, const bool newest)
-{
-    const auto found = users_.find(host.traits.owner.user);
-    return found == users_.end() ? host : leave(found, host, found->second.rest.empty(), newest);
-}
-
 bool UserOrder::overshoots(const Held &h, const int64_t most)
 {
     const auto user = users_.find(h.traits.owner.user);
@@ -49,9 +37,14 @@ bool UserOrder::overshoots(const Held &h, const int64_t most)
 }
 
 /// The first or last packet of a list takes the host's turn, and the host takes that one's.
-Held &UserOrder::leave(const Users::iterator found, Held &host, const bool early, const bool newest)
+/// \param earlyFirst from which list, if both have packets
+Held &UserOrder::take(Held &host, const bool earlyFirst, const bool newest)
 {
+    const auto found = users_.find(host.traits.owner.user);
+    if (found == users_.end())
+        return host;
     auto &queue = found->second;
+    const bool early = earlyFirst ? !queue.early.empty() : queue.rest.empty();
     auto &list = early ? queue.early : queue.rest;
     auto &h = newest ? *list.back() : *list.front();
     if (newest)

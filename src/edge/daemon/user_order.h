@@ -33,12 +33,12 @@ public:
     /// \param bytes on the link, > 0
     void queued(msfrs_item &, Held &, int64_t bytes);
     /// The turn of which this packet is the host has come. \returns the packet to send; the item is not read
-    Held &next(Held &host);
+    Held &next(Held &host) { return take(host, true, false); }
     /// Whether more than `most` bytes wait of the connection of this packet, which has left. True once per start.
     bool overshoots(const Held &, int64_t most);
     /// The turn of which this packet is the host is lost. \returns the packet to drop: of the rest, the oldest
     /// (`newest`: the youngest)
-    Held &lost(Held &host, bool newest);
+    Held &lost(Held &host, const bool newest) { return take(host, false, newest); }
 
 private:
     struct Connection {
@@ -52,11 +52,9 @@ private:
         std::unordered_map<uint64_t, Connection> connections;
     };
 
-    using Users = std::unordered_map<uint64_t, Queue>;
+    Held &take(Held &host, bool earlyFirst, bool newest);
 
-    Held &leave(Users::iterator, Held &host, bool early, bool newest);
-
-    Users users_;
+    std::unordered_map<uint64_t, Queue> users_;
 };
 
 } // namespace msfrs::edge
