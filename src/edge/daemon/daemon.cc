@@ -40,8 +40,7 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
                                              [this](const std::string_view command) { return answer(command); });
     auto *const common = config_->queue.threads > 1 ? &common_ : nullptr;
     for (uint32_t n = 0; n < config_->queue.threads; ++n)
-        workers_.push_back(std::make_unique<Worker>(Worker::queueOptions(*config_, n), newSchedule(config_),
-                                                    &conditioner_, common, fail));
+        workers_.push_back(std::make_unique<Worker>(n, newSchedule(config_), &conditioner_, common, fail));
     if (!config_->excess.socket.empty()) {
         excess_ = std::make_unique<Excess>(config_->excess.socket);
         for (const auto &worker : workers_) {

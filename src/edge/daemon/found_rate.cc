@@ -26,12 +26,12 @@ bool FoundRate::adopt(const Schedule &schedule, const msfrs_time now)
     return link.found();
 }
 
-bool FoundRate::seen(const Arrival &a, const size_t transport, const Traits &t, const int64_t onLink,
-                     const Config &config, const msfrs_time now)
+bool FoundRate::seen(const Arrival &a, const Traits &t, const int64_t onLink, const Config &config,
+                     const msfrs_time now)
 {
     std::optional<TcpSegment> segment;
     if (t.readable && t.key.protocol == Tcp)
-        segment = ReadTcp(a.data, a.captured, a.length, transport);
+        segment = ReadTcp(a.data, a.captured, a.length, t.transport);
     if (t.readable && config.flow.isInside(t.key.source, t.key.family)) {
         if (segment)
             trips_.up(t.key, *segment, now);

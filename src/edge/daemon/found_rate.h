@@ -44,8 +44,7 @@ public:
     std::optional<msfrs_time> due() const override { return capacity_.nextUpdate(); }
     bool settle(Schedule &, msfrs_time now) override;
     /// Takes measurements from a packet. An upstream packet does not cross the link.
-    bool seen(const Arrival &, size_t transport, const Traits &, int64_t onLink, const Config &,
-              msfrs_time now) override;
+    bool seen(const Arrival &, const Traits &, int64_t onLink, const Config &, msfrs_time now) override;
     void waits(bool, msfrs_time now) override;
 
     FoundReport report(msfrs_time now) const;

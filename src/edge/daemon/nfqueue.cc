@@ -110,13 +110,22 @@ std::optional<FlowKey> OriginIn(const nlattr *const conntrack)
 
 } // namespace
 
-NfQueue::NfQueue(const Options &options):
-    number_(options.number),
-    socket_(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC | SOCK_NONBLOCK), mnl_socket_close)
+/// Packets that the kernel holds for us: those that wait here, and those between kernel and daemon, more than the
+/// buffer can hold, so that it is full before the queue is. Packets that find the queue full are not numbered.
+uint32_t NfQueue::lengthFor(const Config &config)
+{
+    constexpr uint32_t LeastMessage = 768; // bytes of kernel memory; the kernel grants twice the buffer
+    return config.limit + std::max(2048u, 2 * (config.queue.buffer / LeastMessage));
+}
+
+NfQueue::NfQueue(const Config &config, const uint32_t index, const uint32_t copy):
+    number_(config.queue.number + index),
+    socket_(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC | SOCK_NONBLOCK), mnl_socket_close),
+    failOpen_(config.queue.failOpen)
 {
     if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
         Explain(number_, errno);
-    const size_t slot = NLMSG_ALIGN(options.copy + Attributes); // each is aligned like the first
+    const size_t slot = NLMSG_ALIGN(copy + Attributes); // each is aligned like the first
     bytes_.resize(Batch * slot);
     for (size_t n = 0; n < Batch; ++n) {
         parts_[n] = {&bytes_[n * slot], slot};
@@ -124,27 +133,26 @@ NfQueue::NfQueue(const Options &options):
     }
     arrivals_.reserve(Batch);
     verdicts_.reserve(2 * MostVerdictBytes);
-    failOpen_ = options.failOpen;
-    configure(options);
+    configure(config, copy);
 }
 
 int NfQueue::fd() const { return mnl_socket_get_fd(socket_.get()); }
 
-void NfQueue::configure(const Options &options)
+void NfQueue::configure(const Config &config, const uint32_t copy)
 {
-    const int bytes = static_cast<int>(options.buffer);
+    const int bytes = static_cast<int>(config.queue.buffer);
     if (setsockopt(fd(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0 &&
         setsockopt(fd(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) < 0)
         Fail(Named(number_) + ": no buffer of " + std::to_string(bytes) + " bytes");
     const ConfigMessage bind(number_);
     nfq_nlmsg_cfg_put_cmd(bind.header, AF_UNSPEC, NFQNL_CFG_CMD_BIND);
-    nfq_nlmsg_cfg_put_params(bind.header, NFQNL_COPY_PACKET, static_cast<int>(options.copy));
-    nfq_nlmsg_cfg_put_qmaxlen(bind.header, options.length);
-    const uint32_t flags = (options.gso ? NFQA_CFG_F_GSO : 0u) | (options.failOpen ? NFQA_CFG_F_FAIL_OPEN : 0u);
+    nfq_nlmsg_cfg_put_params(bind.header, NFQNL_COPY_PACKET, static_cast<int>(copy));
+    nfq_nlmsg_cfg_put_qmaxlen(bind.header, lengthFor(config));
+    const uint32_t flags = (config.gso() ? NFQA_CFG_F_GSO : 0u) | (failOpen_ ? NFQA_CFG_F_FAIL_OPEN : 0u);
     PutFlags(bind.header, flags, NFQA_CFG_F_GSO | NFQA_CFG_F_FAIL_OPEN);
     if (const int code = command(bind.header))
         Explain(number_, code);
-    if (!options.conntrack)
+    if (!config.queue.conntrack)
         return;
     const ConfigMessage conntrack(number_);
     PutFlags(conntrack.header, NFQA_CFG_F_CONNTRACK, NFQA_CFG_F_CONNTRACK);

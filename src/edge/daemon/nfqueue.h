@@ -11,7 +11,6 @@
 #include "daemon/descriptor.h"
 #include "edge/daemon/packet_path.h"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <sys/socket.h>
@@ -24,20 +23,13 @@ namespace msfrs::edge {
 
 class NfQueue final : public Verdicts {
 public:
-    struct Options {
-        uint32_t number = 0;
-        uint32_t length = 2048;     ///< packets that the kernel holds for us
-        uint32_t buffer = 8u << 20; ///< bytes of headers that wait to be read, the kernel's overhead included
-        uint32_t copy = Headers;    ///< bytes read of a packet
-        bool gso = false, failOpen = true, conntrack = true;
-    };
-
     static constexpr uint32_t Headers = 256; ///< bytes: IPv6 with a few extensions, and TCP
     static constexpr uint32_t Whole = 65535; ///< bytes of the longest packet
     static constexpr size_t Batch = 64; ///< packets read at a time
 
-    /// The kernel queues packets to us from now on. \throws SystemError with a remedy
-    explicit NfQueue(const Options &);
+    /// The kernel queues packets to us from now on. \param n the n-th queue of the configuration
+    /// \param copy bytes read of a packet \throws SystemError with a remedy
+    NfQueue(const Config &, uint32_t n, uint32_t copy = Headers);
     NfQueue(const NfQueue &) = delete;
 
     int fd() const;
@@ -51,8 +43,8 @@ public:
     /// Whether the kernel had no memory for verdicts: call flush() again.
     bool pending() const { return !verdicts_.empty(); }
 
-    /// Sets the maximum of packets that the kernel holds for us.
-    void setLength(uint32_t);
+    /// Adopts the limit of another configuration.
+    void adopt(const Config &config) { setLength(lengthFor(config)); }
     /// From now on the kernel passes packets instead of queueing them; those already queued can still be read.
     void passOn();
 
@@ -63,15 +55,13 @@ public:
     uint64_t unscheduled() const { return (failOpen_ ? missed_ : 0) + early_; }
     /// Undelivered packets that the kernel dropped.
     uint64_t dropped() const { return failOpen_ ? 0 : missed_; }
-    /// Most packets between kernel and daemon, beside those that wait here: more than the buffer can hold, so that it
-    /// is full before the queue is. Packets that find the queue full are not numbered.
-    static uint32_t underWay(const uint32_t buffer) { return std::max(2048u, 2 * (buffer / LeastMessage)); }
-    static constexpr uint32_t LeastMessage = 768; ///< bytes of kernel memory; the kernel grants twice the buffer
     uint64_t gone() const { return gone_; }
     bool conntrack() const { return conntrack_; } ///< whether the kernel reports connections
 
 private:
-    void configure(const Options &);
+    static uint32_t lengthFor(const Config &);
+    void setLength(uint32_t);
+    void configure(const Config &, uint32_t copy);
     int command(nlmsghdr *);
     void put(int type, uint32_t id, bool pass, std::optional<uint32_t> mark);
     void parse(const char *, size_t);
@@ -92,7 +82,7 @@ private:
     std::optional<uint32_t> mark_; ///< of that packet; nothing: its own is kept
     uint64_t overruns_ = 0, gone_ = 0, missed_ = 0, early_ = 0;
     uint32_t arrived_ = 0; ///< number of the latest packet delivered
-    bool failOpen_ = true;
+    bool failOpen_;
     bool conntrack_ = false;
     uint32_t sequence_ = 0;
     int answer_ = -1; ///< to command(): errno, or -1 while there is none

@@ -14,39 +14,35 @@ constexpr size_t Most = 64; ///< packets conditioned in one batch
 constexpr uint8_t TcpSyn = 2, TcpFin = 1, TcpRst = 4;
 
 /// Whether a TCP segment carries data, and the bytes of its headers.
-void ReadSegment(const Arrival &a, const size_t at, Traits &t, uint32_t &bytes)
+void ReadSegment(const Arrival &a, Traits &t)
 {
-    const uint8_t *const tcp = a.data + at;
-    if (a.captured < at + 20)
+    const uint8_t *const tcp = a.data + t.transport;
+    if (a.captured < t.transport + 20)
         return;
-    const uint32_t headers = static_cast<uint32_t>(at) + 4u * (tcp[12] >> 4);
-    if (headers < at + 20 || headers > a.length)
+    const uint32_t headers = static_cast<uint32_t>(t.transport) + 4u * (tcp[12] >> 4);
+    if (headers < t.transport + 20 || headers > a.length)
         return;
-    bytes = headers;
+    t.headers = headers;
     t.ack = headers == a.length && !(tcp[13] & (TcpSyn | TcpFin | TcpRst));
     t.data = headers < a.length;
 }
 
 } // namespace
 
-bool ReadTraits(const Arrival &a, Traits &t, uint32_t &headers, size_t *const where)
+void ReadTraits(const Arrival &a, Traits &t)
 {
     t.length = a.length;
-    size_t transport = 0;
-    const auto key = a.captured ? ReadKey(a.data, a.captured, &transport) : std::nullopt;
-    if (where)
-        *where = transport;
+    const auto key = ReadKey(a.data, a.captured, &t.transport);
     if (!key)
-        return false;
+        return;
     t.readable = true;
     t.key = *key;
     t.origin = a.origin ? *a.origin : *key;
     t.dscp = static_cast<uint8_t>(DscpOf(a.data));
     t.ecn = static_cast<uint8_t>(EcnOf(a.data));
-    headers = static_cast<uint32_t>(transport ? transport : t.key.family == Family::V6 ? 40 : 20);
-    if (t.key.protocol == Tcp && transport)
-        ReadSegment(a, transport, t, headers);
-    return true;
+    t.headers = static_cast<uint32_t>(t.transport ? t.transport : t.key.family == Family::V6 ? 40 : 20);
+    if (t.key.protocol == Tcp && t.transport)
+        ReadSegment(a, t);
 }
 
 PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, Conditioner *const conditioner,
@@ -110,14 +106,14 @@ void PacketPath::congested(Held &h)
     h.remark = true;
 }
 
-int64_t PacketPath::onLink(const LinkConfig &link, const uint32_t length, const uint32_t headers)
+int64_t PacketPath::onLink(const LinkConfig &link, const Traits &t)
 {
-    if (length <= link.mtu || headers >= link.mtu)
-        return length + link.overhead;
+    if (t.length <= link.mtu || t.headers >= link.mtu)
+        return t.length + link.overhead;
     // Each piece has the headers again.
-    const int64_t payload = int64_t{length} - headers, room = link.mtu - headers;
+    const int64_t payload = int64_t{t.length} - t.headers, room = link.mtu - t.headers;
     const int64_t pieces = (payload + room - 1) / room;
-    return payload + pieces * (headers + link.overhead);
+    return payload + pieces * (t.headers + link.overhead);
 }
 
 void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msfrs_time now)
@@ -128,13 +124,13 @@ void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msf
         Held *held[Most];
         Packet packets[Most];
         Verdict verdicts[Most];
-        size_t transport[Most];
         for (size_t i = begin; i < end; ++i) {
             const auto &a = arrivals[i];
             auto &h = hold();
             h.id = a.id;
             h.mark = a.mark;
-            unreadable_ += !ReadTraits(a, h.traits, h.headers, &transport[i - begin]);
+            ReadTraits(a, h.traits);
+            unreadable_ += !h.traits.readable;
             held[i - begin] = &h;
             packets[i - begin] = {a.data, a.captured, a.length};
         }
@@ -146,7 +142,7 @@ void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msf
                 service(now);
             if (rules && held[i]->traits.readable)
                 applyVerdict(verdicts[i], DscpOf(packets[i].data), *held[i]);
-            admit(arrivals[begin + i], transport[i], *held[i], !rules || verdicts[i].pass, now);
+            admit(arrivals[begin + i], *held[i], !rules || verdicts[i].pass, now);
         }
     }
     service(now);
@@ -163,10 +159,10 @@ void PacketPath::applyVerdict(const Verdict &v, const uint32_t codePoint, Held &
 }
 
 /// \param conforms to the rate of its rule
-void PacketPath::admit(const Arrival &a, const size_t transport, Held &h, const bool conforms, const msfrs_time now)
+void PacketPath::admit(const Arrival &a, Held &h, const bool conforms, const msfrs_time now)
 {
     const int64_t cost = onLink(h);
-    const bool free = rate_->seen(a, transport, h.traits, cost, schedule_->config(), now);
+    const bool free = rate_->seen(a, h.traits, cost, schedule_->config(), now);
     h.traits.owner = rate_->ownerOf(h.traits, schedule_->config(), now);
     h.cls = schedule_->classOf(h.traits);
     h.since = now;
@@ -284,7 +280,7 @@ void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
     plan.place = [&](const msfrs_item &item) {
         const auto &h = *static_cast<Held *>(item.host);
         const auto cls = next->classOf(h.traits);
-        return MigrationPlan::Place{&next->flowOf(h.traits, cls), {onLink(config.link, h.traits.length, h.headers)}};
+        return MigrationPlan::Place{&next->flowOf(h.traits, cls), {onLink(config.link, h.traits)}};
     };
     auto counts = countsFor(config);
     plan.moved = [&](msfrs_item &item) {

@@ -41,7 +41,6 @@ struct Held {
     uint32_t id = 0, mark = 0;
     bool remark = false;   ///< `mark` is to be set
     bool congested = false; ///< the AQM has marked it
-    uint32_t headers = 0;  ///< bytes of each segment that are not payload
     size_t cls = 0;        ///< index into Config::classes
     msfrs_time since = 0;
     msfrs_item *item = nullptr; ///< its item, whose host it is while it waits
@@ -49,10 +48,8 @@ struct Held {
     int64_t bytes = 0;          ///< on the link, likewise
 };
 
-/// Parses a packet's headers. \param headers bytes of each of its segments that are not payload
-/// \param transport if not null: set to the offset of the transport header, as by ReadKey()
-/// \returns false: there is no valid IP header, and only the length is known
-bool ReadTraits(const Arrival &, Traits &, uint32_t &headers, size_t *transport = nullptr);
+/// Parses a packet's headers into new Traits.
+void ReadTraits(const Arrival &, Traits &);
 
 /// Receives verdicts, in order.
 class Verdicts {
@@ -109,18 +106,18 @@ public:
     void observe(Observer observer) { observer_ = std::move(observer); }
 
     /// A packet's bytes on the link: those of all packets it will be split into.
-    static int64_t onLink(const LinkConfig &, uint32_t length, uint32_t headers);
+    static int64_t onLink(const LinkConfig &, const Traits &);
 
 private:
     void applyVerdict(const Verdict &, uint32_t codePoint, Held &) const;
-    void admit(const Arrival &, size_t transport, Held &, bool conforms, msfrs_time now);
+    void admit(const Arrival &, Held &, bool conforms, msfrs_time now);
     Held &hold();
     void pass(Held &, int64_t bytes, msfrs_time waited);
     void drop(Held &, Volume ClassCounts::*as = &ClassCounts::dropped);
     bool markable(const Held &) const;
     void congested(Held &);
     void release(msfrs_item &, msfrs_time now);
-    int64_t onLink(const Held &h) const { return onLink(schedule_->config().link, h.traits.length, h.headers); }
+    int64_t onLink(const Held &h) const { return onLink(schedule_->config().link, h.traits); }
     void settle(msfrs_time now);
     void adopt(msfrs_time now);
     std::vector<ClassCounts> countsFor(const Config &next) const;

@@ -35,13 +35,9 @@ public:
     /// \returns false if this source has ended
     virtual bool settle(Schedule &, msfrs_time) { return true; }
 
-    /// A packet has arrived. \param transport offset of its transport header \param onLink bytes
+    /// A packet has arrived. \param onLink bytes
     /// \returns whether it does not cross the link, and so need not wait
-    virtual bool seen(const Arrival &, size_t /*transport*/, const Traits &, int64_t /*onLink*/, const Config &,
-                      msfrs_time)
-    {
-        return false;
-    }
+    virtual bool seen(const Arrival &, const Traits &, int64_t /*onLink*/, const Config &, msfrs_time) { return false; }
     /// The account of a packet; user 0: none.
     virtual ledger::Owner ownerOf(const Traits &, const Config &, msfrs_time) { return {}; }
     /// A packet is queued for a flow, and may still be dropped. \param bytes on the link

@@ -24,6 +24,8 @@ struct Traits {
     bool data = false;        ///< a TCP segment with data
     uint8_t dscp = 0, ecn = 0;
     uint32_t length = 0;      ///< bytes from the IP header
+    uint32_t headers = 0;     ///< bytes of each of its segments that are not payload
+    size_t transport = 0;     ///< offset of the transport header, as by ReadKey()
     PerHop perHop = PerHop::Be; ///< from the conditioner; only with rules
     ledger::Owner owner;      ///< according to Squid; user 0: none. An unknown class is the default one
 };

@@ -8,10 +8,9 @@
 
 namespace msfrs::edge {
 
-Worker::Worker(const NfQueue::Options &options, std::unique_ptr<Schedule> schedule,
-               Conditioner *const conditioner, CommonRate *const common,
-               std::function<void(const std::string &)> failed):
-    base_(NewEventBase()), queue_(options),
+Worker::Worker(const uint32_t n, std::unique_ptr<Schedule> schedule, Conditioner *const conditioner,
+               CommonRate *const common, std::function<void(const std::string &)> failed):
+    base_(NewEventBase()), queue_(schedule->config(), n),
     path_(std::move(schedule), conditioner, common, queue_, MonotonicNow()), failed_(std::move(failed)),
     bell_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), timer_(base_.get(), [this] { guard(&Worker::settle); }),
     readable_(base_.get(), queue_.fd(), EV_READ, [this] { guard(&Worker::take); }),
@@ -35,18 +34,6 @@ Worker::~Worker()
         event_base_loopbreak(base_.get());
     });
     thread_.join();
-}
-
-NfQueue::Options Worker::queueOptions(const Config &config, const uint32_t n)
-{
-    NfQueue::Options options;
-    options.number = config.queue.number + n;
-    options.length = queueLength(config);
-    options.buffer = config.queue.buffer;
-    options.gso = config.gso();
-    options.failOpen = config.queue.failOpen;
-    options.conntrack = config.queue.conntrack;
-    return options;
 }
 
 void Worker::start()
@@ -128,7 +115,7 @@ void Worker::answer()
 
 void Worker::replace(std::unique_ptr<Schedule> next)
 {
-    queue_.setLength(queueLength(next->config()));
+    queue_.adopt(next->config());
     path_.replace(std::move(next), MonotonicNow());
 }
 

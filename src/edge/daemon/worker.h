@@ -20,8 +20,9 @@ namespace msfrs::edge {
 
 class Worker {
 public:
+    /// \param n of its queue among those of the configuration
     /// \param failed called in the worker's thread, once, when it cannot continue
-    Worker(const NfQueue::Options &, std::unique_ptr<Schedule>, Conditioner *, CommonRate *,
+    Worker(uint32_t n, std::unique_ptr<Schedule>, Conditioner *, CommonRate *,
            std::function<void(const std::string &)> failed);
     /// Ends the thread. Waiting packets are released first, in order, unless the worker had failed.
     ~Worker();
@@ -33,11 +34,6 @@ public:
     /// Calls `what` in the worker's thread, and returns when it is done, or when the worker has ended. Not from that
     /// thread.
     void ask(std::function<void()> what);
-
-    /// The n-th queue of a configuration.
-    static NfQueue::Options queueOptions(const Config &, uint32_t n);
-    /// Packets that the kernel holds for a queue: those that wait, and those between kernel and daemon.
-    static uint32_t queueLength(const Config &c) { return c.limit + NfQueue::underWay(c.queue.buffer); }
 
     // Once started, only for functions passed to ask().
     PacketPath &path() { return path_; }

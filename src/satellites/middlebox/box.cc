@@ -46,11 +46,10 @@ void Box::arrive(const edge::Arrival &a, const msfrs_time now)
     auto &p = packets_.emplace_back();
     p.self = --packets_.end();
     p.id = a.id;
-    edge::ReadTraits(a, p.traits, p.headers);
+    edge::ReadTraits(a, p.traits);
     p.cls = schedule_->classOf(p.traits);
     counts_[p.cls].offered.add(p.traits.length);
-    int64_t cost[MSFRS_RESOURCES] = {
-        edge::PacketPath::onLink(schedule_->config().link, p.traits.length, p.headers)};
+    int64_t cost[MSFRS_RESOURCES] = {edge::PacketPath::onLink(schedule_->config().link, p.traits)};
     if (const auto function = functionOf(p)) {
         p.bytes.assign(a.data, a.data + a.captured);
         cost[1] = config_.estimate(*function, p.traits.length);

@@ -54,7 +54,7 @@ public:
 private:
     struct Packet {
         edge::Traits traits;
-        uint32_t id = 0, headers = 0;
+        uint32_t id = 0;
         size_t cls = 0;
         std::vector<uint8_t> bytes; ///< until its function has processed it
         std::list<Packet>::iterator self;

@@ -7,7 +7,7 @@
 #include "daemon/machine.h"
 #include "daemon/privileges.h"
 #include "daemon/program.h"
-#include "edge/daemon/worker.h"
+#include "edge/daemon/nfqueue.h"
 #include "satellites/middlebox/box.h"
 #include "satellites/middlebox/calibrate.h"
 #include "satellites/middlebox/functions_file.h"
@@ -138,9 +138,7 @@ int Run(const Options &options)
     CheckControl(config->control);
     const auto functions = ReadFunctions(options.functions, *config);
     const auto signals = EndSignals();
-    auto queueOptions = edge::Worker::queueOptions(*config, 0);
-    queueOptions.copy = edge::NfQueue::Whole;
-    edge::NfQueue queue(queueOptions);
+    edge::NfQueue queue(*config, 0, edge::NfQueue::Whole);
     Box box(std::make_unique<edge::Schedule>(config, host, 2), functions, host.random, ThreadTime, queue,
             MonotonicNow());
     DropPrivileges(config->user.value, Keep::NetAdmin); // the kernel requires it for every verdict

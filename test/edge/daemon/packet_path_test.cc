@@ -75,10 +75,16 @@ TEST(PacketPath, SegmentsThatStayTogetherCountAsTheLinkWillSeeThem)
 {
     LinkConfig link;
     link.overhead = 14;
-    EXPECT_EQ(PacketPath::onLink(link, 1500, 40), 1514);
-    EXPECT_EQ(PacketPath::onLink(link, 40 + 1460 * 10, 40), 10 * 1514);
-    EXPECT_EQ(PacketPath::onLink(link, 40 + 1460 * 10 + 1, 40), 10 * 1514 + 55);
-    EXPECT_EQ(PacketPath::onLink(link, 65535, 65000), 65549); // larger headers than any link has
+    const auto onLink = [&](const uint32_t length, const uint32_t headers) {
+        Traits t;
+        t.length = length;
+        t.headers = headers;
+        return PacketPath::onLink(link, t);
+    };
+    EXPECT_EQ(onLink(1500, 40), 1514);
+    EXPECT_EQ(onLink(40 + 1460 * 10, 40), 10 * 1514);
+    EXPECT_EQ(onLink(40 + 1460 * 10 + 1, 40), 10 * 1514 + 55);
+    EXPECT_EQ(onLink(65535, 65000), 65549); // larger headers than any link has
 }
 
 TEST(PacketPath, ClassesShareByWeight)
