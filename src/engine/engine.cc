@@ -27,24 +27,29 @@ State NewState(const size_t size)
     return size ? std::make_unique<unsigned char[]>(Aligned(size)) : nullptr;
 }
 
+/// Calls visit() with a flow, its class and the classes above.
+template <class Visit>
+void EachLevel(msfrs_flow &f, const Visit &visit)
+{
+    visit(f);
+    for (auto c = f.cls; c; c = c->parent)
+        visit(*c);
+}
+
 } // namespace
 
 struct Engine::Instance {
-    Instance(const Part &part, const EngineHost &host, const uint32_t resources, double &virtualTime, const Cost cost,
-             const uint32_t limit, const uint64_t &elsewhere, const uint64_t &sharers):
-        plugin(part.plugin->ops()), state(NewState(plugin.inst_size)), hostTable(host)
+    Instance(Engine &engine, const Part &part): plugin(part.plugin->ops()), state(NewState(plugin.inst_size))
     {
-        table.ctx = this;
-        table.random = [](void *ctx) { return static_cast<Instance *>(ctx)->hostTable.random(); };
-        table.log = [](void *ctx, const int level, const char *text) {
-            static_cast<Instance *>(ctx)->hostTable.log(level, text);
-        };
-        table.resources = resources;
-        table.virtual_time = &virtualTime;
-        table.exact = cost == Cost::Exact;
-        table.limit = limit;
-        table.elsewhere = &elsewhere;
-        table.sharers = &sharers;
+        table.ctx = &engine.host_;
+        table.random = [](void *ctx) { return static_cast<EngineHost *>(ctx)->random(); };
+        table.log = [](void *ctx, int level, const char *text) { static_cast<EngineHost *>(ctx)->log(level, text); };
+        table.resources = engine.resources_;
+        table.virtual_time = &engine.virtualTime_;
+        table.exact = engine.cost_ == Cost::Exact;
+        table.limit = engine.limit_;
+        table.elsewhere = &engine.elsewhere_;
+        table.sharers = &engine.sharers_;
         const auto init = plugin.kind == MSFRS_AQM ? plugin.aqm->init : plugin.sched->init;
         char error[256] = "";
         if (init && init(state.get(), &table, part.params.data(), error, sizeof(error)) != 0) {
@@ -58,13 +63,11 @@ struct Engine::Instance {
             fini(state.get());
     }
     Instance(const Instance &) = delete;
-    Instance &operator=(const Instance &) = delete;
 
     bool sees(const msfrs_class &c) const { return !(c.flags & MSFRS_INTERIOR) || (plugin.flags & MSFRS_HIERARCHY); }
 
     const msfrs_plugin &plugin; ///< the Part that loaded it outlives this
     State state;
-    EngineHost hostTable;
     msfrs_host table{};
 };
 
@@ -78,23 +81,19 @@ Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, 
               (aqm_.plugin ? Aligned(this->aqm()->flow_size) : 0))
 {
     assert(resources_ >= 1 && resources_ <= MSFRS_RESOURCES);
-    const auto &ops = scheduler();
-    if (cost_ == Cost::Measured && (ops.flags & MSFRS_NEEDS_COST)) {
-        throw ConfigError(std::string("scheduler ") + ops.name + " must know what an item costs before it is served, "
-                          "which nobody does for a request; it can schedule packets");
-    }
-    if (cost_ == Cost::Measured && aqm_.plugin && (aqm_.plugin->ops().flags & MSFRS_NEEDS_COST)) {
-        throw ConfigError(std::string("AQM ") + aqm_.plugin->ops().name +
-                          " must know the size of an item that arrives, which nobody does for a request");
-    }
-    schedInst_ = std::make_unique<Instance>(sched_, host_, resources_, virtualTime_, cost_, limit_, elsewhere_,
-                                            sharers_);
+    const auto refuse = [this](const msfrs_plugin *const p, const char *const kind, const char *const why) {
+        if (cost_ == Cost::Measured && p && (p->flags & MSFRS_NEEDS_COST))
+            throw ConfigError(std::string(kind) + " " + p->name + " must know " + why);
+    };
+    refuse(&scheduler(), "scheduler",
+           "what an item costs before it is served, which nobody does for a request; it can schedule packets");
+    refuse(this->aqm(), "AQM", "the size of an item that arrives, which nobody does for a request");
+    schedInst_ = std::make_unique<Instance>(*this, sched_);
     schedState_ = schedInst_->state.get();
     schedItem_ = scheduler().item_size ? sizeof(ItemRecord) : 0;
     costsAt_ = sizeof(ItemRecord) + statesSize();
     if (aqm_.plugin) {
-        aqmInst_ = std::make_unique<Instance>(aqm_, host_, resources_, virtualTime_, cost_, limit_, elsewhere_,
-                                            sharers_);
+        aqmInst_ = std::make_unique<Instance>(*this, aqm_);
         aqmOps_ = this->aqm()->aqm;
         aqmState_ = aqmInst_->state.get();
         aqmItem_ = this->aqm()->item_size ? sizeof(ItemRecord) + Aligned(scheduler().item_size) : 0;
@@ -133,7 +132,6 @@ msfrs_class *Engine::addClass(const std::string &name, const double weight, cons
         records_.emplace_back();
 
     auto record = std::make_unique<ClassRecord>();
-    record->children = 0;
     static_cast<msfrs_class &>(*record) = msfrs_class{};
     record->storedName = name;
     record->name = record->storedName.c_str();
@@ -156,8 +154,6 @@ msfrs_class *Engine::addClass(const std::string &name, const double weight, cons
         if (added && added(aqmInst_->state.get(), record.get()) != 0)
             throw std::bad_alloc();
     }
-    if (parent)
-        ++static_cast<ClassRecord *>(parent)->children;
     records_[index] = std::move(record);
     classList_.push_back(records_[index].get());
     return records_[index].get();
@@ -178,7 +174,8 @@ void Engine::setWeight(msfrs_class &c, const double weight)
 
 bool Engine::removeClass(msfrs_class &c)
 {
-    if (c.backlog || c.in_service || records_[c.index]->children)
+    const auto isChild = [&c](const msfrs_class *const other) { return other->parent == &c; };
+    if (c.backlog || c.in_service || std::any_of(classList_.begin(), classList_.end(), isChild))
         return false;
     freeClass(c);
     return true;
@@ -193,8 +190,6 @@ void Engine::freeClass(msfrs_class &c)
         scheduler().sched->class_removed(schedInst_->state.get(), &c);
     if (aqmInst_ && aqm()->aqm->class_removed && aqmInst_->sees(c))
         aqm()->aqm->class_removed(aqmInst_->state.get(), &c);
-    if (c.parent)
-        --static_cast<ClassRecord *>(c.parent)->children;
     if (pushOut_)
         pushOut_->removed(c);
     classList_.erase(std::find(classList_.begin(), classList_.end(), &c));
@@ -352,17 +347,12 @@ void Engine::enterQueue(ItemRecord &item, const msfrs_time now)
     item.seq = item.seq ? nextId_++ : item.id; // one counter for both: a continuation's seq exceeds every id so far
     item.enqueued = now;
     link(item);
-    const bool wakes = f.backlog + f.in_service == 0;
-    const bool fresh = item.attained == 0;
-    ++f.backlog;
-    f.backlog_cost += item.est[0];
-    f.fresh += fresh;
-    for (auto c = f.cls; c; c = c->parent) {
-        c->users += wakes;
-        ++c->backlog;
-        c->backlog_cost += item.est[0];
-        c->fresh += fresh;
-    }
+    countUser(f, 1);
+    EachLevel(f, [cost = item.est[0], fresh = item.attained == 0](auto &of) {
+        ++of.backlog;
+        of.backlog_cost += cost;
+        of.fresh += fresh;
+    });
     backlogCost_ += item.est[0];
     if (pushOut_)
         pushOut_->changed(static_cast<NamedFlow &>(f));
@@ -381,15 +371,11 @@ void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
     assert(item.is(ItemRecord::Queued));
     item.set(ItemRecord::Queued, false);
     unlink(item);
-    const bool fresh = item.attained == 0;
-    --f.backlog;
-    f.backlog_cost -= item.est[0];
-    f.fresh -= fresh;
-    for (auto c = f.cls; c; c = c->parent) {
-        --c->backlog;
-        c->backlog_cost -= item.est[0];
-        c->fresh -= fresh;
-    }
+    EachLevel(f, [cost = item.est[0], fresh = item.attained == 0](auto &of) {
+        --of.backlog;
+        of.backlog_cost -= cost;
+        of.fresh -= fresh;
+    });
     backlogCost_ -= item.est[0];
     if (pushOut_)
         pushOut_->changed(static_cast<NamedFlow &>(f));
@@ -406,9 +392,7 @@ void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
 /// The engine's part of taking an item into service; the caller tells the scheduler.
 void Engine::beginService(ItemRecord &item)
 {
-    ++item.flow->in_service;
-    for (auto c = item.flow->cls; c; c = c->parent)
-        ++c->in_service;
+    EachLevel(*item.flow, [](auto &of) { ++of.in_service; });
     if (cost_ == Cost::Measured && !(item.is(ItemRecord::Requeued) && costsOf(item).used[0] < 0))
         std::fill_n(costsOf(item).used, resources_, 0);
     Count(totals_.inService, offeredCost(item));
@@ -423,7 +407,7 @@ void Engine::enterService(ItemRecord &item, const msfrs_time now)
 /// Ends an item that has left its queue unserved.
 void Engine::drop(ItemRecord &item, const msfrs_time now, const msfrs_reason why)
 {
-    countIdle(*item.flow);
+    countUser(*item.flow, -1);
     schedOps_->removed(schedState_, &item, now, why);
     if (item.is(ItemRecord::Judged) && aqmOps_->removed) {
         const auto v = view();
@@ -435,18 +419,17 @@ void Engine::drop(ItemRecord &item, const msfrs_time now, const msfrs_reason why
 
 void Engine::leaveService(msfrs_item &item)
 {
-    --item.flow->in_service;
-    for (auto c = item.flow->cls; c; c = c->parent)
-        --c->in_service;
-    countIdle(*item.flow);
+    EachLevel(*item.flow, [](auto &of) { --of.in_service; });
+    countUser(*item.flow, -1);
 }
 
-void Engine::countIdle(const msfrs_flow &f)
+/// Counts a flow among the users of its classes before its first item, or takes it out (by = -1) after its last.
+void Engine::countUser(const msfrs_flow &f, const int by)
 {
     if (f.backlog + f.in_service > 0)
         return;
     for (auto c = f.cls; c; c = c->parent)
-        --c->users;
+        c->users += static_cast<uint32_t>(by);
 }
 
 msfrs_queue_view Engine::view() const

@@ -225,7 +225,7 @@ private:
     bool letsGo(ItemRecord &, msfrs_time now);
     void drop(ItemRecord &, msfrs_time now, msfrs_reason);
     msfrs_time at(msfrs_time now) { return latest_ = now > latest_ ? now : latest_; }
-    static void countIdle(const msfrs_flow &);
+    static void countUser(const msfrs_flow &, int by);
     void settle(ItemRecord &, msfrs_time now);
     void use(msfrs_item &, uint32_t resource, int64_t amount, msfrs_time now);
     msfrs_queue_view view() const;

@@ -2,6 +2,7 @@
 /// \file
 /// Asks the plugins (may it queue, which is next, may it go), checks their answers and carries them out.
 #include "engine/engine_records.h"
+#include "engine/push_out.h"
 
 #include <cassert>
 
@@ -20,6 +21,25 @@ std::string UnknownVerdict(const int verdict, const char *const call, const char
 void FailPlugin(const msfrs_plugin &p, const std::string &answer)
 {
     throw PluginError((p.kind == MSFRS_AQM ? "AQM " : "scheduler ") + std::string(p.name) + " is wrong: " + answer);
+}
+
+void Engine::pushOut(const int64_t packet)
+{
+    assert(classList_.empty() && (!aqmOps_ || (aqm()->flags & MSFRS_NO_LIMIT)));
+    pushOut_ = std::make_unique<PushOut>(packet);
+}
+
+bool Engine::makeRoom(msfrs_flow &f, const int64_t cost, const msfrs_time now,
+                      const std::function<bool(msfrs_item &)> &victim)
+{
+    if (!pushOut_)
+        return false;
+    const auto &longest = pushOut_->longest(static_cast<NamedFlow &>(f), cost);
+    auto *const last = longest.tail;
+    if (&longest == &f || (victim && !victim(*last)))
+        return false;
+    remove(*last, now, MSFRS_DROPPED);
+    return true;
 }
 
 Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const host, msfrs_time now,

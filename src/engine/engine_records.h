@@ -26,7 +26,6 @@ struct FlowAccount {
 struct Engine::ClassRecord : msfrs_class {
     std::string storedName;
     double served = 0;         ///< msfrs_class::service
-    uint32_t children; ///< number of child classes
     State schedState, aqmState;
     std::unordered_map<std::string_view, std::unique_ptr<FlowAccount>> flows; ///< keyed by their own names
 };

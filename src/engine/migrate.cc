@@ -19,19 +19,6 @@ bool Same(const msfrs_plugin &a, const msfrs_plugin &b)
     return a.keeps > 0 && a.keeps == b.keeps && std::strcmp(a.name, b.name) == 0;
 }
 
-template <class T>
-bool Among(const std::vector<T *> &sorted, T *const one)
-{
-    return std::binary_search(sorted.begin(), sorted.end(), one, std::less<T *>());
-}
-
-template <class T>
-std::vector<T *> Sorted(std::vector<T *> all)
-{
-    std::sort(all.begin(), all.end(), std::less<T *>());
-    return all;
-}
-
 const char *NameOf(const msfrs_owner &whose)
 {
     return whose.item ? "an item" : whose.flow ? "a flow" : whose.cls ? "a class" : "the instance";
@@ -95,9 +82,7 @@ private:
     std::unordered_map<const msfrs_class *, msfrs_class *> heirs_; ///< of classes that continue
     std::vector<msfrs_class *> classes_;
     std::vector<msfrs_flow *> flows_;
-    std::vector<msfrs_class *> knownClasses_; ///< sorted by address, like the next two
-    std::vector<msfrs_flow *> knownFlows_;
-    std::vector<msfrs_item *> knownItems_;
+    std::unordered_set<const void *> known_;  ///< classes, flows and items that figures may be of
     std::vector<Moving> moving_;              ///< in the order of seq
     std::vector<Kept> kept_;
     std::vector<double> figures_;
@@ -139,14 +124,14 @@ std::string Migration::put(const msfrs_owner &whose, const double *const figures
     const int owners = (whose.cls != nullptr) + (whose.flow != nullptr) + (whose.item != nullptr);
     if (owners > 1)
         return "figures of " + std::to_string(owners) + " owners at once";
-    if ((whose.cls && !Among(knownClasses_, whose.cls)) || (whose.flow && !Among(knownFlows_, whose.flow)) ||
-        (whose.item && !Among(knownItems_, whose.item)))
+    const auto stranger = [this](const void *const owner) { return owner && known_.count(owner) == 0; };
+    if (stranger(whose.cls) || stranger(whose.flow) || stranger(whose.item))
         return std::string("figures of ") + NameOf(whose) + " that there is not";
     if (n < 1 || n > MSFRS_MOST_KEPT) {
         return std::to_string(n) + " figures of " + NameOf(whose) + "; allowed are 1 to " +
                std::to_string(MSFRS_MOST_KEPT);
     }
-    if (kept_.size() > knownClasses_.size() + knownFlows_.size() + knownItems_.size())
+    if (kept_.size() > known_.size()) // one more is the instance
         return "figures of more owners than there are";
     for (uint32_t k = 0; k < n; ++k) {
         if (!std::isfinite(figures[k]))
@@ -159,12 +144,10 @@ std::string Migration::put(const msfrs_owner &whose, const double *const figures
 
 void Migration::save()
 {
-    std::vector<msfrs_item *> items;
+    known_.insert(classes_.begin(), classes_.end());
+    known_.insert(flows_.begin(), flows_.end());
     for (const auto &m : moving_)
-        items.push_back(m.before);
-    knownClasses_ = Sorted(classes_);
-    knownFlows_ = Sorted(flows_);
-    knownItems_ = Sorted(items);
+        known_.insert(m.before);
     const auto count = [](const auto &all) { return static_cast<uint32_t>(all.size()); };
     const msfrs_move move{this, Put,
                           classes_.data(), count(classes_),

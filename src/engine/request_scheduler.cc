@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "engine/request_config.h"
 #include "engine/request_state.h"
 
 #include <algorithm>
@@ -17,40 +16,19 @@ constexpr msfrs_time DoubtAfter = 30'000'000'000;
 constexpr msfrs_time ForgetEvery = 10'000'000'000;
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
 
-PluginPtr RequestScheduler::Impl::load(const PluginChoice &choice, const msfrs_kind kind, const std::string &dir,
-                                       const Loaded &running) const
+std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c) const
 {
-    if (choice.loaded)
-        return choice.loaded;
-    try {
-        return LoadPlugin(choice.name, kind, dir);
-    } catch (const ConfigError &e) {
-        if (!running.plugin || running.name != choice.name || running.dir != dir)
-            throw;
-        host.log(0, std::string(e.what()) + "; the one that runs stays");
-        return running.plugin;
-    }
-}
-
-std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c)
-{
-    Engine::Part sched, aqm;
-    sched.plugin = load(c.arbiter, MSFRS_SCHED, c.pluginDir, arbiter);
-    sched.params = ParseParams(sched.plugin->ops(), c.arbiter.settings);
-    if (c.admission.name != "none") {
-        aqm.plugin = load(c.admission, MSFRS_AQM, c.pluginDir, admission);
-        aqm.params = ParseParams(aqm.plugin->ops(), c.admission.settings);
-    } else if (!c.admission.settings.empty()) {
+    const auto load = [&c](const PluginChoice &choice, const msfrs_kind kind) {
+        const auto plugin = choice.loaded ? choice.loaded : LoadPlugin(choice.name, kind, c.pluginDir);
+        return Engine::Part{plugin, ParseParams(plugin->ops(), choice.settings)};
+    };
+    auto sched = load(c.arbiter, MSFRS_SCHED);
+    const bool judges = c.admission.name != "none";
+    if (!judges && !c.admission.settings.empty())
         throw ConfigError("admission none takes no parameters, found " + PrintSettings(c.admission.settings));
-    }
-    const Loaded nextArbiter{c.arbiter.name, c.pluginDir, sched.plugin};
-    const Loaded nextAdmission{c.admission.name, c.pluginDir, aqm.plugin};
     // hold() enforces the hard limit: a paused response must never be dropped for it.
-    auto made = std::make_unique<Engine>(std::move(sched), std::move(aqm), Engine::Cost::Measured, 1, 0,
-                                         EngineHost{host.log, host.random});
-    arbiter = nextArbiter;
-    admission = nextAdmission;
-    return made;
+    return std::make_unique<Engine>(std::move(sched), judges ? load(c.admission, MSFRS_AQM) : Engine::Part(),
+                                    Engine::Cost::Measured, 1, 0, EngineHost{host.log, host.random});
 }
 
 std::unique_ptr<Meter> RequestScheduler::Impl::makeMeter(const RequestConfig &c) const
@@ -154,21 +132,18 @@ void RequestScheduler::Impl::pump(const msfrs_time now)
 /// Of requests that have waited too long, refuses those never granted, and grants the others regardless of the window.
 void RequestScheduler::Impl::expire(const msfrs_time now)
 {
-    while (!waiting.empty() && now - waiting.front()->waitingSince >= config.maxWait) {
-        auto &r = *waiting.front();
-        if (r.firstWait >= 0) {
-            engine->pickThis(*r.item, now);
-            grant(r, now);
-            continue;
+    for (const auto list : {&waiting, &paused}) {
+        while (!list->empty() && now - list->front()->waitingSince >= config.maxWait) {
+            auto &r = *list->front();
+            if (r.firstWait < 0) {
+                engine->remove(*r.item, now, MSFRS_EXPIRED);
+                ++r.stats->expired;
+                refuse(r, now, MSFRS_EXPIRED);
+            } else {
+                engine->pickThis(*r.item, now);
+                grant(r, now);
+            }
         }
-        engine->remove(*r.item, now, MSFRS_EXPIRED);
-        ++r.stats->expired;
-        refuse(r, now, MSFRS_EXPIRED);
-    }
-    while (!paused.empty() && now - paused.front()->waitingSince >= config.maxWait) {
-        auto &r = *paused.front();
-        engine->pickThis(*r.item, now);
-        grant(r, now);
     }
 }
 
@@ -179,35 +154,31 @@ void RequestScheduler::Impl::restSilent(const msfrs_time now)
     nextSilence = config.quantum > 0 ? now + SilenceEvery : 0;
     if (nextSilence == 0)
         return; // without quanta a slot is held to the end, as in the paper
-    restSilent(served, now);
-    restSilent(early, now);
-}
-
-void RequestScheduler::Impl::restSilent(const std::list<Request *> &those, const msfrs_time now)
-{
-    for (auto next = those.begin(); next != those.end();) {
-        auto &r = **next++;
-        if (!r.owner->silent(now))
-            continue;
-        const auto &flow = static_cast<const NamedFlow &>(*r.item->flow);
-        r.cls = flow.cls;
-        r.user = flow.name();
-        r.countHeld(now);
-        end(r, now);
-        r.item = nullptr;
-        change(r, Request::State::Resting);
+    for (const auto list : {&served, &early}) {
+        for (auto next = list->begin(); next != list->end();) {
+            auto &r = **next++;
+            if (!r.owner->silent(now))
+                continue;
+            const auto &flow = static_cast<const NamedFlow &>(*r.item->flow);
+            r.cls = flow.cls;
+            r.user = flow.name();
+            r.countHeld(now);
+            end(r, now);
+            r.item = nullptr;
+            change(r, Request::State::Resting);
+        }
     }
 }
 
 /// Ends a turn for good, or the wait for one.
 void RequestScheduler::Impl::end(Request &r, const msfrs_time now)
 {
-    if (r.state == Request::State::Served)
+    if (r.state == Request::State::Served) {
         learn(r);
-    if (r.state == Request::State::Served)
         engine->done(*r.item, now);
-    else
+    } else {
         engine->remove(*r.item, now, MSFRS_GONE);
+    }
 }
 
 RequestScheduler::RequestScheduler(const RequestConfig &config, const RequestHost &host, const msfrs_time now):

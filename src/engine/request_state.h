@@ -156,15 +156,7 @@ struct RequestScheduler::Impl {
         double owed = 0; ///< bytes that the class had elsewhere and was not charged for
     };
 
-    /// The plugins of the engine, by the names under which they were loaded.
-    struct Loaded {
-        std::string name, dir;
-        PluginPtr plugin;
-    };
-
-    /// Loads a plugin. A running one that cannot be loaded again stays: its file may be gone.
-    PluginPtr load(const PluginChoice &, msfrs_kind, const std::string &dir, const Loaded &running) const;
-    std::unique_ptr<Engine> makeEngine(const RequestConfig &);
+    std::unique_ptr<Engine> makeEngine(const RequestConfig &) const;
     std::unique_ptr<Meter> makeMeter(const RequestConfig &) const;
     static bool SamePlugins(const RequestConfig &, const RequestConfig &);
     void rebuild(const RequestConfig &, std::unique_ptr<Engine>, msfrs_time now);
@@ -251,7 +243,6 @@ struct RequestScheduler::Impl {
     void expire(msfrs_time now);
     /// Takes the slots of requests whose servers are silent.
     void restSilent(msfrs_time now);
-    void restSilent(const std::list<Request *> &, msfrs_time now);
     void end(Request &, msfrs_time now);
     void queueAgain(Request &, Request::State, msfrs_time now);
     bool pause(Request &, msfrs_time now);
@@ -318,7 +309,6 @@ struct RequestScheduler::Impl {
     bool blocked = false;                         ///< requests wait for a slot, as of the last pump()
     int64_t chargedBytes = 0;                     ///< to requests, and for excess of users who have some
     msfrs_time nextSettle = 0;
-    Loaded arbiter, admission;
     std::unique_ptr<Meter> meter;
     std::unique_ptr<Engine> engine;
     WindowParams windowParams;
