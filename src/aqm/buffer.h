@@ -68,18 +68,4 @@ struct Dice {
     uint32_t below(const uint32_t n) const { return static_cast<uint32_t>(((bits() >> 32) * n) >> 32); }
 };
 
-/// The gentle drop profile of RED: 0 up to `low`, maxp at `high`, 1 from `certain` on, linear between. Continuous
-/// and never falling for low < high < certain and 0 <= maxp <= 1.
-inline double GentleProfile(const double u, const double low, const double high, const double certain,
-                            const double maxp)
-{
-    if (u <= low)
-        return 0;
-    if (u < high)
-        return maxp * (u - low) / (high - low);
-    if (u < certain)
-        return maxp + (1 - maxp) * (u - high) / (certain - high);
-    return 1;
-}
-
 } // namespace msfrs

@@ -21,8 +21,7 @@
 #include "sched/heap.h"
 
 #include <algorithm>
-#include <memory>
-#include <vector>
+#include <deque>
 
 namespace msfrs {
 
@@ -50,7 +49,7 @@ public:
     void removed(const msfrs_class &cls)
     {
         if (cls.index < records_.size())
-            records_[cls.index].reset();
+            records_[cls.index] = Class();
     }
 
     /// The flow that must lose its last item to an arrival of `bytes` for `f`, or f itself.
@@ -90,14 +89,11 @@ private:
     {
         if (records_.size() <= cls.index)
             records_.resize(cls.index + 1);
-        auto &record = records_[cls.index];
-        if (!record)
-            record = std::make_unique<Class>();
-        return *record;
+        return records_[cls.index];
     }
 
     int64_t packet_;
-    std::vector<std::unique_ptr<Class>> records_; ///< by index
+    std::deque<Class> records_;                   ///< by index; stays where it is, since the heap points to it
     Heap<Class, ClassTraits> classes_;            ///< those with items queued
 };
 

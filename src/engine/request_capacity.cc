@@ -119,17 +119,10 @@ void RequestScheduler::Impl::findRate(const msfrs_time now)
         }
     }
     carried();
-    CapacitySample seen;
-    seen.total = sums.totalBefore;
-    seen.full = use.fullTime(now);
     const auto way = pathSeen(now);
-    if (way.enough())
-        seen.queue = way.queue;
-    seen.base = way.base;
-    seen.allowed = windowParams.queue;
-    seen.packets = packets + others->packets;
-    seen.outOfOrder = outOfOrder + others->outOfOrder;
-    capacity->update(seen, now);
+    const auto queue = way.enough() ? std::optional(way.queue) : std::nullopt;
+    capacity->update({sums.totalBefore, use.fullTime(now), queue, way.base, windowParams.queue,
+                      packets + others->packets, outOfOrder + others->outOfOrder}, now);
     adoptRate();
 }
 

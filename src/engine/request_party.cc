@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// RequestScheduler as a party of its ledger.
-#include "engine/request_party.h"
-
 #include "engine/request_state.h"
 
 #include <algorithm>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How RequestScheduler adopts a new configuration without losing a request.
+/// How RequestScheduler adopts a new configuration without losing a request, and moves requests to other classes.
 #include "engine/migrate.h"
 #include "engine/request_state.h"
 
 #include <algorithm>
-#include <map>
 
 namespace msfrs {
 
@@ -17,24 +16,43 @@ bool RequestScheduler::Impl::SamePlugins(const RequestConfig &a, const RequestCo
     return same(a.arbiter, b.arbiter) && same(a.admission, b.admission) && a.pluginDir == b.pluginDir;
 }
 
+/// The slots of a configuration's classes in an engine: this one, in which those of the same names stay, or a new one.
+std::vector<RequestScheduler::Impl::Slot> RequestScheduler::Impl::slotsOf(const RequestConfig &c, Engine &in) const
+{
+    std::vector<Slot> all;
+    for (const auto &cls : c.classes) {
+        const auto known =
+            std::find_if(slots.begin(), slots.end(), [&](const Slot &slot) { return slot.stats->name == cls.name; });
+        if (known == slots.end()) {
+            all.push_back({in.addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
+        } else if (&in != engine.get()) {
+            all.push_back({in.addClass(cls.name, cls.weight), known->stats});
+        } else {
+            if (known->cls->weight != cls.weight)
+                in.setWeight(*known->cls, cls.weight);
+            all.push_back(*known);
+        }
+    }
+    return all;
+}
+
+void RequestScheduler::Impl::assign(Request &r, const Slot &slot)
+{
+    count(r, -1);
+    r.stats = slot.stats;
+    count(r, 1);
+    r.cls = slot.cls;
+}
+
 /// Moves everything into a new engine, when the plugins change or a class is removed.
 /// \throws PluginError; all requests are then where they were
-void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Engine> next,
-                                     const msfrs_time now)
+void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Engine> next, const msfrs_time now)
 {
-    std::map<std::string, std::shared_ptr<ClassStats>> known;
-    for (const auto &slot : slots)
-        known[slot.stats->name] = slot.stats;
-    std::map<std::string, size_t> places;
-    std::vector<Slot> fresh;
-    for (const auto &cls : c.classes) {
-        places[cls.name] = fresh.size();
-        const auto stats = known.count(cls.name) ? known[cls.name] : std::make_shared<ClassStats>(cls.name);
-        fresh.push_back({next->addClass(cls.name, cls.weight), stats});
-    }
+    auto fresh = slotsOf(c, *next);
     const auto slotOf = [&](const std::string &name) -> const Slot & {
-        const auto found = places.find(name);
-        return fresh[found == places.end() ? c.defaultClass : found->second];
+        const auto found =
+            std::find_if(fresh.begin(), fresh.end(), [&](const Slot &slot) { return slot.stats->name == name; });
+        return found == fresh.end() ? fresh[c.defaultClass] : *found;
     };
     MigrationPlan plan;
     for (const auto r : served)
@@ -48,16 +66,28 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
         host.log(1, news);
     Migrate(*engine, *next, plan, now);
     for (const auto list : {&served, &early, &waiting, &paused, &resting}) {
-        for (const auto r : *list) {
-            const auto &slot = slotOf(r->stats->name);
-            count(*r, -1);
-            r->stats = slot.stats;
-            count(*r, 1);
-            r->cls = slot.cls;
-        }
+        for (const auto r : *list)
+            assign(*r, slotOf(r->stats->name));
     }
     engine = std::move(next);
     slots = std::move(fresh);
+}
+
+void RequestScheduler::reclass(Request &r, const uint32_t cls, const msfrs_time now)
+{
+    auto &self = *impl_;
+    const auto &slot = self.slots.at(cls);
+    if (r.stats == slot.stats)
+        return;
+    if (r.item) {
+        auto &flow = self.engine->flow(*slot.cls, static_cast<const NamedFlow &>(*r.item->flow).name());
+        self.touch(flow); // another account for the ledger
+        r.item = self.engine->move(*r.item, flow, now);
+    }
+    if (r.state != Request::State::Resting)
+        r.countHeld(now);
+    Impl::assign(r, slot);
+    self.pump(now);
 }
 
 void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time now)
@@ -76,23 +106,10 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
     auto meter = sameMeter ? nullptr : self.makeMeter(next);
 
     self.users.clear(*self.ledger);
-    if (engine) {
+    if (engine)
         self.rebuild(next, std::move(engine), now);
-    } else {
-        std::vector<Impl::Slot> slots;
-        for (const auto &cls : next.classes) {
-            const auto known = std::find_if(self.slots.begin(), self.slots.end(),
-                                            [&](const Impl::Slot &s) { return s.cls->name == cls.name; });
-            if (known == self.slots.end()) {
-                slots.push_back({self.engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
-            } else {
-                if (known->cls->weight != cls.weight)
-                    self.engine->setWeight(*known->cls, cls.weight);
-                slots.push_back(*known);
-            }
-        }
-        self.slots = std::move(slots);
-    }
+    else
+        self.slots = self.slotsOf(next, *self.engine);
     // Measurements count differently from here on, so the interval so far is closed first.
     const bool anew = meter || self.config.bounds.min != next.bounds.min;
     if (anew)

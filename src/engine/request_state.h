@@ -8,7 +8,6 @@
 
 #include "engine/engine.h"
 #include "engine/request_config.h"
-#include "engine/request_party.h"
 #include "engine/request_scheduler.h"
 #include "engine/wait_histogram.h"
 #include "window/flight_credit.h"
@@ -98,6 +97,35 @@ public:
     }
 };
 
+/// The users of a scheduler that its ledger follows: those with work, and those charged lately (request_party.cc).
+/// NamedFlow::party is a flow's index here, plus 1. A flow leaves this list long before its engine may free it.
+class FollowedUsers {
+public:
+    /// Follows a flow that was given work or charged, and was not followed so far.
+    /// \param weight of its class, as configured
+    void enter(Ledger &, NamedFlow &, double weight);
+    /// Reports to the ledger what all were charged here, and charges them for their service elsewhere. Call it at least
+    /// before Engine::forgetIdleFlows().
+    void exchange(Ledger &, Engine &, msfrs_time now);
+    /// Bytes that the last exchange() charged to users of the class with this index.
+    double charged(const uint32_t cls) const { return cls < charged_.size() ? charged_[cls] : 0; }
+    /// Requests of the user that wait at other parties.
+    uint32_t waiting(const Ledger &ledger, const NamedFlow &f) const
+    {
+        return f.party ? ledger.waitingElsewhere(entries_[f.party - 1].user) : 0;
+    }
+    void clear(Ledger &);
+
+private:
+    struct Entry {
+        NamedFlow *flow;
+        Ledger::User user;
+    };
+
+    std::vector<Entry> entries_;
+    std::vector<double> charged_;
+};
+
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
         config(Prepared(c)), law(makeLaw()), host(h), ledger(h.ledger ? h.ledger : std::make_shared<Ledger>()),
@@ -108,8 +136,7 @@ struct RequestScheduler::Impl {
         findBetween(c.bounds, now);
         if (capacity)
             rebase(now);
-        for (const auto &cls : c.classes)
-            slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
+        slots = slotsOf(c, *engine);
         tellClasses();
         followWindow(now);
     }
@@ -159,6 +186,8 @@ struct RequestScheduler::Impl {
     std::unique_ptr<Engine> makeEngine(const RequestConfig &) const;
     std::unique_ptr<Meter> makeMeter(const RequestConfig &) const;
     static bool SamePlugins(const RequestConfig &, const RequestConfig &);
+    std::vector<Slot> slotsOf(const RequestConfig &, Engine &) const;
+    static void assign(Request &, const Slot &); ///< to a class
     void rebuild(const RequestConfig &, std::unique_ptr<Engine>, msfrs_time now);
 
     std::list<Request *> &listOf(const Request &r)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace msfrs {
 
@@ -21,35 +22,31 @@ double WaitHistogram::UpperEnd(const size_t bucket)
 
 void WaitHistogram::add(const msfrs_time wait, const int64_t bytes, const msfrs_time now)
 {
-    if (now - begin_[young_] >= Half) {
+    if (now - halves_[young_].begin >= HalfTime) {
         young_ ^= 1;
-        halves_[young_].fill(0);
-        sums_[young_] = {};
-        begin_[young_] = now;
+        halves_[young_] = {{}, {}, now};
     }
+    auto &[counts, sums, begin] = halves_[young_];
     const auto held = std::max<msfrs_time>(wait, 0);
-    ++halves_[young_][BucketOf(held)];
+    ++counts[BucketOf(held)];
     ++count_;
     sum_ += static_cast<uint64_t>(held / 1000);
-    sums_[young_].seconds += static_cast<double>(held) * 1e-9;
-    sums_[young_].bytes += static_cast<double>(bytes);
+    sums.seconds += static_cast<double>(held) * 1e-9;
+    sums.bytes += static_cast<double>(bytes);
 }
 
 double WaitHistogram::quantile(const double q, const msfrs_time now) const
 {
-    uint64_t total = 0;
-    for (size_t h = 0; h < 2; ++h) {
-        if (counts(h, now)) {
-            for (const auto n : halves_[h])
-                total += n;
-        }
+    std::array<uint64_t, Buckets> counts{};
+    for (const auto &half : halves_) {
+        for (size_t b = 0; b < Buckets && half.recent(now); ++b)
+            counts[b] += half.counts[b];
     }
+    const auto total = std::accumulate(counts.begin(), counts.end(), uint64_t(0));
     const auto wanted = static_cast<uint64_t>(std::ceil(q * static_cast<double>(total)));
     uint64_t seen = 0;
     for (size_t b = 0; b < Buckets && total; ++b) {
-        for (size_t h = 0; h < 2; ++h)
-            seen += counts(h, now) ? halves_[h][b] : 0;
-        if (seen >= wanted)
+        if ((seen += counts[b]) >= wanted)
             return UpperEnd(b);
     }
     return 0;
@@ -58,11 +55,9 @@ double WaitHistogram::quantile(const double q, const msfrs_time now) const
 WaitHistogram::Lately WaitHistogram::lately(const msfrs_time now) const
 {
     Lately all;
-    for (size_t h = 0; h < 2; ++h) {
-        if (counts(h, now)) {
-            all.seconds += sums_[h].seconds;
-            all.bytes += sums_[h].bytes;
-        }
+    for (const auto &half : halves_) {
+        if (half.recent(now))
+            all = {all.seconds + half.sums.seconds, all.bytes + half.sums.bytes};
     }
     return all;
 }

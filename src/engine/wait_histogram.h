@@ -27,17 +27,18 @@ public:
 
 private:
     static constexpr size_t Buckets = 8 * 24 + 1; ///< up to 2^24 ms, 4.7 hours
-    static constexpr msfrs_time Half = 300'000'000'000;
+    static constexpr msfrs_time HalfTime = 300'000'000'000;
+    struct Half {
+        std::array<uint32_t, Buckets> counts{};
+        Lately sums;
+        msfrs_time begin = 0;
+
+        bool recent(const msfrs_time now) const { return now - begin < 2 * HalfTime; }
+    };
     static size_t BucketOf(msfrs_time wait);
     static double UpperEnd(size_t bucket);
-    bool counts(const size_t half, const msfrs_time now) const
-    {
-        return begin_[half] >= 0 && now - begin_[half] < 2 * Half;
-    }
 
-    std::array<std::array<uint32_t, Buckets>, 2> halves_{};
-    std::array<Lately, 2> sums_;               ///< of the halves
-    std::array<msfrs_time, 2> begin_{{0, -1}}; ///< -1: empty
+    std::array<Half, 2> halves_;
     size_t young_ = 0;
     uint64_t count_ = 0;
     uint64_t sum_ = 0; ///< us: an integer, so that another order of additions does not give less

@@ -73,14 +73,6 @@ void Enter(AddressEntry &entry, const Owner &owner, const msfrs_time now)
 
 } // namespace
 
-std::vector<uint64_t> ClassList::keys() const
-{
-    std::vector<uint64_t> all;
-    for (const auto &cls : classes)
-        all.push_back(ClassKey(cls.name));
-    return all;
-}
-
 void TellClasses(Directory &directory, const std::vector<ClassTold> &classes, const size_t other)
 {
     const auto revision = directory.revision.load(Relaxed) & ~uint64_t{1}; // odd: the previous writer has died

@@ -29,8 +29,6 @@ struct ClassList {
     uint64_t revision = 0;
     std::vector<ClassTold> classes;
     size_t other = 0;   ///< the default one
-
-    std::vector<uint64_t> keys() const;
 };
 
 /// Publishes the classes; one writer. Those beyond Directory::Classes are left out.

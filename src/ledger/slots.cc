@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ledger/slots.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <unistd.h>
 
 namespace msfrs::ledger {
@@ -138,19 +140,11 @@ OwnSlot::~OwnSlot()
 
 void OwnSlot::clear()
 {
-    const auto before = slot_.heartbeat.load(Relaxed);
-    for (const auto field : {&Slot::places, &Slot::waiting, &Slot::queued, &Slot::tag, &Slot::demand, &Slot::received,
-                             &Slot::metered, &Slot::own, &Slot::limit, &Slot::rate, &Slot::utilisation, &Slot::config,
-                             &Slot::trips, &Slot::queue, &Slot::base, &Slot::packets, &Slot::outOfOrder, &Slot::target})
-        Set(slot_.*field, 0);
-    for (auto &cls : slot_.classes) {
-        Set(cls.key, 0);
-        Set(cls.served, 0);
-        Set(cls.demand, 0);
-    }
-    if (before == 0)
+    static_assert(offsetof(Slot, places) == 2 * sizeof(Word) && sizeof(Slot) % sizeof(Word) == 0);
+    const auto words = reinterpret_cast<Word *>(&slot_);
+    std::for_each(words + 2, words + sizeof(Slot) / sizeof(Word), [](Word &word) { Set(word, 0); });
+    if (slot_.heartbeat.exchange(0) == 0)
         return; // no party ever had it, so no user has its bit
-    Set(slot_.heartbeat, 0);
     const auto bit = Bit(number_);
     for (auto &user : segment_.users) {
         if (user.active.load(Relaxed) & bit)

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
-#include <memory>
+#include <optional>
 #include <unistd.h>
 
 namespace msfrs {
@@ -119,40 +119,11 @@ void CheckAbi(const msfrs_plugin &p, const std::string &path, const msfrs_kind k
         refuseSize("table of operations (ops_size)", p.ops_size, ops);
 }
 
-/// A plugin in the layout of this ABI, whatever minor it was built for: fields that its minor lacks are 0 or NULL.
-class Loaded final : public Plugin {
-public:
-    /// \param object null if the plugin is linked in
-    Loaded(std::unique_ptr<const SharedObject> object, const msfrs_plugin &p, std::string path):
-        object_(std::move(object)), path_(std::move(path))
-    {
-        std::memcpy(&plugin_, &p, SizesOf[p.abi_minor].plugin);
-        if (p.kind == MSFRS_SCHED && p.sched) {
-            std::memcpy(&sched_, p.sched, SizesOf[p.abi_minor].sched);
-            plugin_.sched = &sched_;
-        } else if (p.kind == MSFRS_AQM && p.aqm) {
-            std::memcpy(&aqm_, p.aqm, SizesOf[p.abi_minor].aqm);
-            plugin_.aqm = &aqm_;
-        }
-        plugin_.size = sizeof(plugin_);
-        plugin_.ops_size = p.kind == MSFRS_SCHED ? sizeof(sched_) : sizeof(aqm_);
-    }
-    const msfrs_plugin &ops() const override { return plugin_; }
-    const std::string &path() const override { return path_; }
-
-private:
-    std::unique_ptr<const SharedObject> object_;
-    msfrs_sched_ops sched_{};
-    msfrs_aqm_ops aqm_{};
-    msfrs_plugin plugin_{};
-    std::string path_;
-};
-
-PluginPtr Take(std::unique_ptr<const SharedObject> object, const msfrs_plugin &descriptor, const std::string &path,
+PluginPtr Take(std::shared_ptr<const SharedObject> object, const msfrs_plugin &descriptor, const std::string &path,
                const msfrs_kind kind)
 {
     CheckAbi(descriptor, path, kind);
-    auto plugin = std::make_shared<Loaded>(std::move(object), descriptor, path);
+    auto plugin = std::make_shared<Plugin>(std::move(object), descriptor);
     const auto &p = plugin->ops();
     const bool complete = p.name && p.summary && p.paper && (p.params || !p.n_params) && (p.gauges || !p.n_gauges) &&
                           (kind == MSFRS_AQM ? p.aqm && p.aqm->admit
@@ -170,23 +141,36 @@ PluginPtr Take(std::unique_ptr<const SharedObject> object, const msfrs_plugin &d
     return plugin;
 }
 
-std::unique_ptr<const SharedObject> Open(const std::string &path)
+/// \param kind that is wanted; nothing: either
+PluginPtr FromFile(const std::string &path, const std::optional<msfrs_kind> kind)
 {
+    std::shared_ptr<const SharedObject> object;
     try {
-        return std::make_unique<const SharedObject>(TrustedPath(path));
+        object = std::make_shared<const SharedObject>(TrustedPath(path));
     } catch (const std::runtime_error &e) {
         throw ConfigError("plugin " + path + " cannot be loaded: " + e.what());
     }
-}
-
-const msfrs_plugin &DescriptorOf(const SharedObject &object, const std::string &path)
-{
-    if (const auto descriptor = static_cast<const msfrs_plugin *>(object.symbol(MSFRS_SYMBOL)))
-        return *descriptor;
-    throw ConfigError("plugin " + path + " is not an msfrs plugin: it has no symbol '" MSFRS_SYMBOL "'");
+    const auto descriptor = static_cast<const msfrs_plugin *>(object->symbol(MSFRS_SYMBOL));
+    if (!descriptor)
+        throw ConfigError("plugin " + path + " is not an msfrs plugin: it has no symbol '" MSFRS_SYMBOL "'");
+    return Take(std::move(object), *descriptor, path, kind.value_or(static_cast<msfrs_kind>(descriptor->kind)));
 }
 
 } // namespace
+
+Plugin::Plugin(std::shared_ptr<const SharedObject> object, const msfrs_plugin &p): object_(std::move(object))
+{
+    std::memcpy(&plugin_, &p, SizesOf[p.abi_minor].plugin);
+    if (p.kind == MSFRS_SCHED && p.sched) {
+        std::memcpy(&sched_, p.sched, SizesOf[p.abi_minor].sched);
+        plugin_.sched = &sched_;
+    } else if (p.kind == MSFRS_AQM && p.aqm) {
+        std::memcpy(&aqm_, p.aqm, SizesOf[p.abi_minor].aqm);
+        plugin_.aqm = &aqm_;
+    }
+    plugin_.size = sizeof(plugin_);
+    plugin_.ops_size = p.kind == MSFRS_SCHED ? sizeof(sched_) : sizeof(aqm_);
+}
 
 PluginPtr LoadPlugin(const std::string &name, const msfrs_kind kind, const std::string &dir)
 {
@@ -202,9 +186,7 @@ PluginPtr LoadPlugin(const std::string &name, const msfrs_kind kind, const std::
         throw ConfigError("no " + std::string(KindName(kind)) + " '" + name + "': " + path + ": " + reason +
                           (isPath ? "" : "; " + WhatIsThere(kind, where)));
     }
-    auto object = Open(path);
-    const auto &descriptor = DescriptorOf(*object, path);
-    return Take(std::move(object), descriptor, path, kind);
+    return FromFile(path, kind);
 }
 
 std::string DescribePlugins(const std::string &dir)
@@ -212,14 +194,10 @@ std::string DescribePlugins(const std::string &dir)
     const auto where = dir.empty() ? DefaultPluginDir() : dir;
     std::string sections[2] = {"Schedulers in " + where + ":\n", "AQMs in " + where + ":\n"}, others;
     for (const auto &name : NamesIn(where)) {
-        const auto path = where + "/" + name + ".so";
         try {
-            auto object = Open(path);
-            const auto &descriptor = DescriptorOf(*object, path);
-            const auto kind = static_cast<msfrs_kind>(descriptor.kind);
-            const auto plugin = Take(std::move(object), descriptor, path, kind);
+            const auto plugin = FromFile(where + "/" + name + ".so", {});
             const auto &p = plugin->ops();
-            sections[kind == MSFRS_AQM] += "\n" + name + ": " + p.summary + "\n  " + p.paper + "\n" + DescribeParams(p);
+            sections[p.kind == MSFRS_AQM] += "\n" + name + ": " + p.summary + "\n  " + p.paper + "\n" + DescribeParams(p);
         } catch (const ConfigError &e) {
             others += std::string("\n") + e.what() + "\n";
         }

@@ -24,12 +24,22 @@ struct Setting {
     std::string name, value;
 };
 
-/// A loaded plugin; unloaded with the last reference.
+class SharedObject;
+
+/// A loaded plugin in the layout of this ABI, whatever minor it was built for: fields that its minor lacks are 0 or
+/// NULL. Unloaded with the last reference.
 class Plugin {
 public:
-    virtual ~Plugin() = default;
-    virtual const msfrs_plugin &ops() const = 0;
-    virtual const std::string &path() const = 0;
+    /// \param object that contains the descriptor; null if the plugin is linked in
+    Plugin(std::shared_ptr<const SharedObject> object, const msfrs_plugin &descriptor);
+    Plugin(const Plugin &) = delete;
+    const msfrs_plugin &ops() const { return plugin_; }
+
+private:
+    std::shared_ptr<const SharedObject> object_;
+    msfrs_sched_ops sched_{};
+    msfrs_aqm_ops aqm_{};
+    msfrs_plugin plugin_{};
 };
 using PluginPtr = std::shared_ptr<const Plugin>;
 

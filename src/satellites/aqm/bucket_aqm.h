@@ -21,6 +21,7 @@
 #pragma once
 
 #include "satellites/aqm/bucket_tree.h"
+#include "satellites/aqm/red.h"
 
 #include <new>
 

@@ -22,6 +22,20 @@
 
 namespace msfrs {
 
+/// The gentle drop profile of RED: 0 up to `low`, maxp at `high`, 1 from `certain` on, linear between. Continuous
+/// and never falling for low < high < certain and 0 <= maxp <= 1.
+inline double GentleProfile(const double u, const double low, const double high, const double certain,
+                            const double maxp)
+{
+    if (u <= low)
+        return 0;
+    if (u < high)
+        return maxp * (u - low) / (high - low);
+    if (u < certain)
+        return maxp + (1 - maxp) * (u - high) / (certain - high);
+    return 1;
+}
+
 constexpr msfrs_param MinParam = {"min", MSFRS_REAL, "% of limit", "25", 0, 100, nullptr,
                                   "average queue from which packets are dropped at random"};
 constexpr msfrs_param MaxParam = {"max", MSFRS_REAL, "% of limit", "50", 0, 100, nullptr,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The weighted random draw, and the drop profile.
+#include "satellites/aqm/red.h"
 #include "satellites/aqm/weighted_set.h"
 
 #include "support/host.h"
