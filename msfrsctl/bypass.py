@@ -3,10 +3,11 @@
 
 Its amount is the difference between the bytes that the interface received and those of Squid's requests. Its receivers
 come from the headers of packets sent to the users, whether or not msfrs-edge or any other program counts them; only
-root can see them.
+root can see them. Packets of this machine's own connections, Squid's among them, are left out. Ports do not tell them
+from others: after `msfrsctl off`, and for clients that are never intercepted, servers answer from ports 80 and 443, too.
 """
 import socket
-from collections import namedtuple
+from collections import Counter, namedtuple
 
 from .system import RECEIVED
 
@@ -16,8 +17,6 @@ MUCH = 0.1
 #: Seconds of a measurement: some hundred quanta of a narrow link. Over half of it, a burst turns 19 % into 29 %; twice
 #: as long would keep the administrator waiting.
 LOOK = 4.0
-#: TCP source ports of the traffic that msfrs-iptables sends through Squid.
-WEB = {80, 443}
 TCP = 6
 
 
@@ -47,18 +46,19 @@ def look(site):
         return None
     interface, rate = reports[0]['link']['interface'], reports[0]['link']['rate']
     before = _counts(site, interface)
-    to = _Receivers(site)
-    seen = site.system.packets(to.interfaces, LOOK, to.take)
+    to, own = _Receivers(), site.system.tcp_peers()
+    seen = site.system.packets(site.interception.get('inside', '').replace(',', ' ').split(), LOOK, to.take)
+    received = to.without(own | site.system.tcp_peers())
     after = _counts(site, interface)
     if None in (before, after):
         return None
-    took, received, squids = (now - then for now, then in zip(after, before))
-    past = received - squids
+    took, carried, squids = (now - then for now, then in zip(after, before))
+    past = carried - squids
     if past * 8 / took < MUCH * rate:
         return None
-    most = max(to.bytes, key=to.bytes.get, default=None)
-    forwarded = sum(to.bytes.values())
-    return Bypass(past * 8 / took / rate, most if seen else None, to.bytes[most] / forwarded if most else 0.0,
+    most = max(received, key=received.get, default=None)
+    forwarded = sum(received.values())
+    return Bypass(past * 8 / took / rate, most if seen else None, received[most] / forwarded if most else 0.0,
                   bool(seen) and forwarded < past / 2, any(map(_edges, reports)))
 
 
@@ -83,24 +83,26 @@ def _counts(site, interface):
 
 
 class _Receivers:
-    """Sums the bytes by receiver of packets sent to the users that do not come from Squid."""
+    """Sums the bytes of packets sent to the users, by address and, for TCP, port."""
 
-    def __init__(self, site):
-        self.bytes = {}
-        self.interfaces = site.interception.get('inside', '').replace(',', ' ').split()
-        ports = [line.words[0].rpartition(':')[2] for name in ('http_port', 'https_port')
-                 for line in site.conf.all(name) if line.words]
-        self._squids = WEB | {int(port) for port in ports if port.isdigit()}
+    def __init__(self):
+        self._bytes = Counter()
 
     def take(self, head, length):
         """head: the beginning of an IP packet; length: that of the whole packet."""
         if head[:1] and head[0] >> 4 == 4 and len(head) >= 20:
-            family, protocol, to, ports = socket.AF_INET, head[9], head[16:20], (head[0] & 15) * 4
+            protocol, to, ports = head[9], head[16:20], (head[0] & 15) * 4
         elif head[:1] and head[0] >> 4 == 6 and len(head) >= 40:
-            family, protocol, to, ports = socket.AF_INET6, head[6], head[24:40], 40
+            protocol, to, ports = head[6], head[24:40], 40
         else:
             return
-        if protocol == TCP and int.from_bytes(head[ports:ports + 2], 'big') in self._squids:
-            return
-        to = socket.inet_ntop(family, to)
-        self.bytes[to] = self.bytes.get(to, 0) + length
+        port = int.from_bytes(head[ports + 2:ports + 4], 'big') if protocol == TCP else None
+        self._bytes[to, port] += length
+
+    def without(self, own):
+        """Bytes by address, without packets to the (address, port) of `own`."""
+        received = Counter()
+        for (to, port), count in self._bytes.items():
+            if (to, port) not in own:
+                received[socket.inet_ntop(socket.AF_INET if len(to) == 4 else socket.AF_INET6, to)] += count
+        return received

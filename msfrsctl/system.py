@@ -24,6 +24,8 @@ AS_IT_IS = {'encoding': 'utf-8', 'errors': 'surrogateescape', 'newline': ''}
 HEAD = 64
 #: ETH_P_ALL of the kernel.
 EVERY_PROTOCOL = 3
+#: How an IPv4 address begins as an IPv6 one.
+MAPPED = bytes(10) + b'\xff\xff'
 #: Exit code for a program that does not exist, as in a shell.
 MISSING = 127
 
@@ -204,6 +206,16 @@ class System:
             yield
         finally:
             os.close(held)
+
+    def tcp_peers(self):
+        """(address in network order, port) of the other ends of this machine's TCP connections."""
+        found = set()
+        for line in ((self.read('/proc/net/tcp') or '') + (self.read('/proc/net/tcp6') or '')).splitlines():
+            address, colon, port = line.split()[2].partition(':')
+            if colon:       # not in a heading; 32-bit words in the machine's byte order
+                words = (int(address[at:at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(address), 8))
+                found.add((b''.join(words).removeprefix(MAPPED), int(port, 16)))
+        return found
 
     def packets(self, interfaces, seconds, take):
         """Calls take(head, length) for each IP packet sent on one of the interfaces, for the given time. False if the

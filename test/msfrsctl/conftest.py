@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A simulated gateway: files in a directory, and responses of programs and of Squid that the test sets."""
 import io
+import ipaddress
 import json
 import os
 import pathlib
@@ -48,6 +49,7 @@ class Machine(System):
         self.stats, self.users, self.keys, self.questions, self.answers, self.said = {}, {}, [], [], [], []
         self.moving = {}        # {path: function that returns the text}
         self.wire = []          # (head, length) of packets to users; None: capturing is not allowed
+        self.peers = []         # for each look at TCP connections: the (address, port) of their other ends
         self.downloads, self.downloaded = [], []    # samples or CtlErrors, in order; (URL, interface)
         self.proxied = {}       # {URL: (status, fields, body) or OSError, or a function}
 
@@ -111,6 +113,9 @@ class Machine(System):
     def ask(self, question, default):
         self.questions.append(question)
         return self.answers.pop(0) or default
+
+    def tcp_peers(self):
+        return {(ipaddress.ip_address(to).packed, port) for to, port in (self.peers.pop(0) if self.peers else ())}
 
     def packets(self, interfaces, seconds, take):
         self.time += seconds

@@ -2,6 +2,7 @@
 """Traffic that bypasses Squid: its amount, its receivers, where it is reported; without it, no measurement is made."""
 import ipaddress
 import socket
+import sys
 
 import pytest
 import yaml
@@ -16,10 +17,10 @@ WHOLE = int(bypass.LOOK * 250_000)
 COUNTER = '/sys/class/net/wan0/statistics/rx_bytes'
 
 
-def packet(to, length, protocol=TCP, port=9000):
-    """The headers of a packet, as far as they are examined."""
+def packet(to, length, protocol=TCP, port=40000):
+    """The headers of a packet from a web server, as far as they are examined; port: the user's."""
     to = ipaddress.ip_address(to)
-    ports = port.to_bytes(2, 'big') + bytes(18)
+    ports = (443).to_bytes(2, 'big') + port.to_bytes(2, 'big') + bytes(16)
     if to.version == 6:
         return bytes([0x60, *bytes(5), protocol, 63]) + bytes(16) + to.packed + ports, length
     return bytes([0x45, *bytes(8), protocol, *bytes(6)]) + to.packed + ports, length
@@ -48,8 +49,10 @@ def link(gateway):
     began = machine.time
     machine.pages['msfrs'] = report
     machine.moving[COUNTER] = counter
-    machine.wire = [packet('10.20.0.9', 700_000), packet('10.20.0.8', 80_000, UDP, 443),
-                    packet('10.20.0.7', 90_000, port=443), packet('10.20.0.7', 10_000, port=3128)]
+    machine.wire = [packet('10.20.0.9', 700_000), packet('10.20.0.8', 80_000, UDP, 40001),
+                    packet('10.20.0.7', 90_000, port=40001), packet('10.20.0.7', 10_000, port=40002)]
+    # One of Squid's connections ends meanwhile, another begins.
+    machine.peers = [[('10.20.0.7', 40001), ('10.20.0.8', 40001)], [('10.20.0.7', 40002)]] * 4
     gateway.squids = WHOLE // 5
     return gateway
 
@@ -111,6 +114,30 @@ def test_who_has_it(link, change, sentence):
 def test_what_is_not_known_is_not_said(link):
     link.machine.moving[COUNTER] = lambda: None
     assert link.data('status')['bypass'] is None
+
+
+def test_after_off_a_user_has_what_comes_from_web_servers(link):
+    """Also what Squid's connections still bring to others is not of this machine."""
+    link.machine.wire = [packet('10.20.0.9', 600_000, port=40001), packet('10.20.0.7', 200_000, port=40001)]
+    said = link.data('status')['bypass']
+    assert (said['user'], said['part'], said['own']) == ('10.20.0.9', 1, False)
+
+
+@pytest.mark.parametrize('text, peer', [
+    ('1: 0100140A:0C39 0900140A:9C41 01 00000000:00000000', ('10.20.0.9', 40001)),
+    ('1: 0000000000000000FFFF00000100140A:0C39 0000000000000000FFFF00000900140A:9C41 01 0', ('10.20.0.9', 40001)),
+    ('1: 00000000000000000000000001000000:0C39 B80D0120000000000000000007000000:9C42 01 0', ('2001:db8::7', 40002))])
+@pytest.mark.skipif(sys.byteorder == 'big', reason='the kernel writes addresses in the byte order of the machine')
+def test_connections_of_this_machine(text, peer):
+    class Files(System):
+        def read(self, path):
+            return f'  sl  local_address rem_address   st\n   {text}\n' if path == '/proc/net/tcp' else None
+    assert Files().tcp_peers() == {(ipaddress.ip_address(peer[0]).packed, peer[1])}
+
+
+def test_connections_of_a_real_machine():
+    with socket.create_server(('127.0.0.1', 0)) as server, socket.create_connection(server.getsockname()) as client:
+        assert (socket.inet_aton('127.0.0.1'), client.getsockname()[1]) in System().tcp_peers()
 
 
 @pytest.mark.parametrize('head', [b'', b'\x45', bytes(20), b'\x45' + bytes(18), b'\x60' + bytes(38), b'\xff' * 64])
