@@ -85,7 +85,7 @@ def interception(site):
     done = site.system.run(site.iptables_script, 'check', '--config', site.interception_conf)
     if done.code == 1:
         for line in done.out.splitlines():
-            yield Finding(ERROR, f'interception: {line}', f'{site.iptables_script} up')
+            yield Finding(ERROR, f'interception: {line}', 'msfrsctl on')
     elif done.code:
         yield Finding(ERROR, f'interception cannot be checked: {done.err.strip() or done.code}',
                       f'correct {site.interception_conf}')
@@ -181,8 +181,8 @@ def rate(site):
             yield Finding(OK, f'the link carries the configured {configured / 1e6:.3g} Mbit/s (peak {peak:.0%})')
         queue = report['window'].get('queue')
         if queue is not None and queue > 0.15:
-            yield Finding(WARNING, f'{queue * 1000:.0f} ms of packets stand at the provider',
-                          'lower rate=, or see what other traffic fills the link')
+            yield Finding(WARNING, f'the queue at the provider delays each packet by {queue * 1000:.0f} ms',
+                          'lower rate=, unless the check bypass names traffic that builds the queue')
 
 
 def buffers(site):

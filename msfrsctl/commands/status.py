@@ -31,7 +31,7 @@ def link(report):
     line = f'{text.rate(said["rate"])} at {text.safe(said["interface"] or "no interface")}, ' \
            f'{window_["utilisation"]:.0%} used'
     if window_.get('own') is not None:
-        line += f' ({window_["own"]:.0%} by responses)'
+        line += f' ({window_["own"]:.0%} scheduled)'
     if window_.get('queue') is not None:
         line += f', {text.seconds(window_["queue"])} queue at the provider'
     if not said['metered'] and said['interface']:
