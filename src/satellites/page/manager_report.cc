@@ -119,6 +119,8 @@ public:
             ofClass(in);
         else if (section_ == Section::Window)
             ofWindow(in);
+        else if (section_ == Section::Parties)
+            ofParties(in);
         else if (in.rest().substr(0, 5) == "  - {" && section_ != Section::Other)
             row(in);
     }
@@ -131,13 +133,14 @@ public:
     }
 
 private:
-    enum class Section { Other, Window, Classes, Held, Users };
+    enum class Section { Other, Window, Parties, Classes, Held, Users };
 
     void topLine(Scanner &in)
     {
         const auto key = in.word("_");
         section_ = key == "held"                   ? Section::Held
             : key == "window"                      ? Section::Window
+            : key == "parties"                     ? Section::Parties
             : key == "classes"                     ? Section::Classes
             : key == "top_users" || key == "users" ? Section::Users
                                                    : Section::Other;
@@ -170,6 +173,17 @@ private:
                                                                : std::nullopt});
             limit(in, report_.intervals.size());
         }
+    }
+
+    /// Reads the parties of the link. Those of a second worker are the same.
+    void ofParties(Scanner &in)
+    {
+        if (report_.because.size() > 1 || !Begins(in, "  - {"))
+            return;
+        in.until('{');
+        auto fields = ReadFields(in);
+        if (Text(in, fields, "kind") == "edge" && Text(in, fields, "live") == "true")
+            report_.edgeShare += Amount(in, fields, "share");
     }
 
     /// Reads the name of a class, and its quota, if any.

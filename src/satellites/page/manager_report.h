@@ -57,6 +57,7 @@ struct ManagerReport {
     std::vector<QuotaRow> quotas;     ///< of classes with a quota
     std::vector<IntervalRow> intervals; ///< since the last configuration, latest last
     double interval = 0;              ///< s, length of each; 0: unknown
+    double edgeShare = 0;             ///< share of the link that msfrs-edge has, by the demand of its users
 };
 
 /// Reads mgr:msfrs or mgr:msfrs-users. Unknown lines are skipped, so that Squid may be newer.

@@ -57,7 +57,7 @@ std::string TroubleText(const Situation &now)
     if (!held.empty() && held.front().waited > UsedOver && Used(now) < Full)
         add("Requests wait although the link is not full: msfrsctl doctor looks for the cause.");
     if (const auto queue = now.gateway.queue.value_or(0); queue >= LongQueue)
-        add("The queue at the provider delays everything by " + Seconds(queue) + ": " + RateTooHigh);
+        add("The queue at the provider delays everything by " + Seconds(queue) + ": " + CauseOfQueue(now));
     if (const auto past = PastSquid(now))
         add(Percent(*past) + " of the link bypasses Squid.");
     return text;

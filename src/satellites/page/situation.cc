@@ -58,4 +58,16 @@ std::optional<double> PastSquid(const Situation &now)
     return past.mean;
 }
 
+std::string CauseOfQueue(const Situation &now)
+{
+    // Measured for less than PastSquid(), which knows nothing yet when `msfrsctl off` has filled the queue.
+    const auto past = MeanOf(now.report, UsedOver, [](const IntervalRow &row) {
+        return row.own ? std::optional(row.utilisation - *row.own) : std::nullopt;
+    });
+    // The share of responses includes packets that msfrs-edge has released.
+    if ((now.gateway.metered && past.mean >= MuchPast) || now.report.edgeShare >= MuchPast)
+        return "traffic that bypasses Squid builds it, see msfrsctl status.";
+    return "rate= of msfrs_link may be too high, see msfrsctl doctor.";
+}
+
 } // namespace msfrs::page

@@ -27,7 +27,7 @@ double Used(const Situation &);
 /// Share of the link that bypasses Squid; nothing: unknown, or not significantly above the error of measurement.
 std::optional<double> PastSquid(const Situation &);
 
-/// Part of a sentence in more than one answer.
-constexpr const char *RateTooHigh = "rate= of msfrs_link may be too high, see msfrsctl doctor.";
+/// Part of a sentence in more than one answer: the probable cause of a long queue at the provider, and what to do.
+std::string CauseOfQueue(const Situation &);
 
 } // namespace msfrs::page

@@ -299,7 +299,7 @@ void Writer::sayServer()
     say("Server: round trips take " + Seconds(base) +
         (gateway_.queue ? ", and the queue at the provider adds " + Seconds(queue) + " to each" : "") + ".");
     if (queue >= LongQueue)
-        todo_.emplace_back(std::string("the queue at the provider is long: ") + RateTooHigh);
+        todo_.emplace_back("the queue at the provider is long: " + CauseOfQueue(now_));
 }
 
 void Writer::sayRefusals()

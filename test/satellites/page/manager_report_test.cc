@@ -23,6 +23,10 @@ window:
     - {ago: 2.0, outstanding: 1, limit: 2.00, utilisation: 0.9000, full: true}
     - {ago: 1.0, outstanding: 1, limit: 2.00, utilisation: 0.8000, full: true, own: null}
     - {ago: 0.0, outstanding: 1, limit: 2.00, utilisation: 0.7000, full: true, own: 0.6000}
+parties:
+  - {slot: 0, kind: worker, live: true, leads: true, share: 0.7000, configured: true}
+  - {slot: 12, kind: edge, live: false, leads: false, share: 0.9000, configured: true}
+  - {slot: 13, kind: edge, live: true, leads: false, share: 0.3000, configured: false}
 classes:
   - name: "gold"
     users: 1
@@ -58,6 +62,7 @@ TEST(ManagerReport, WhatReportWrites)
     EXPECT_FALSE(report.intervals[1].own);
     EXPECT_EQ(report.intervals[2].own.value_or(0), 0.6);
     EXPECT_EQ(report.intervals[2].utilisation, 0.7);
+    EXPECT_EQ(report.edgeShare, 0.3);
     ASSERT_EQ(report.quotas.size(), 1u);
     const auto &quota = report.quotas[0];
     EXPECT_EQ(quota.cls + ", " + quota.over + ", " + quota.period, "gold, bulk \"b\", day");

@@ -77,6 +77,25 @@ TEST_F(OverallVerdict, WhatIsWrong)
     EXPECT_EQ(Overall(now, ""), "Requests are not scheduled now: msfrs is off, or has failed; see cache.log.");
 }
 
+TEST_F(OverallVerdict, TheRateIsNotToBlameForAQueueOfOthers)
+{
+    const std::string others = "traffic that bypasses Squid builds it, see msfrsctl status.", rate = "may be too high";
+    now.gateway.queue = 0.4;
+    now.gateway.metered = true;
+    now.report.interval = 1;
+    now.report.intervals.assign(10, {1, 1.0, 0.98});
+    EXPECT_NE(Overall(now, "").find(rate), std::string::npos);
+    now.report.edgeShare = 0.5;
+    EXPECT_NE(Overall(now, "").find(others), std::string::npos) << "msfrs-edge releases it: own has it";
+    EXPECT_EQ(Overall(now, "").find(rate), std::string::npos);
+    now.report.edgeShare = 0;
+    for (auto *const row : {&now.report.intervals.back(), &now.report.intervals.front()})
+        row->own = 0; // two seconds after `msfrsctl off`
+    EXPECT_NE(Overall(now, "").find(others), std::string::npos);
+    now.gateway.metered = false;
+    EXPECT_NE(Overall(now, "").find(rate), std::string::npos);
+}
+
 TEST(MinutesFull, APauseOfSecondsDoesNotEndThem)
 {
     std::vector<float> slots(60, 0.2F);
