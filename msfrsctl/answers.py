@@ -62,7 +62,8 @@ class Answers:
     def agree(self):
         """A CtlError if the known values contradict each other."""
         if self.outside and self.outside in self.inside.split():
-            raise CtlError(f'{self.outside} cannot be both outside and inside', WRONG)
+            raise CtlError(f'{self.outside} cannot be both outside and inside: name the interface of the access link, '
+                           f'and those of the users', WRONG)
         for name in ('min', 'max'):
             if getattr(self, name) and self.rate not in ('', 'auto'):
                 raise CtlError(f'{name} is for rate auto alone; leave it out with rate {self.rate}', WRONG)
@@ -111,10 +112,10 @@ def _rate_or_auto(said):
     return canonical(rate_of(said))
 
 
-def _one_of(*allowed):
+def _one_of(name, *allowed):
     def checked(said):
         if said.strip() not in allowed:
-            raise CtlError(f"'{said}' must be {' or '.join(allowed)}", WRONG)
+            raise CtlError(f"{name} '{said}' must be {' or '.join(allowed)}", WRONG)
         return said.strip()
     return checked
 
@@ -142,9 +143,9 @@ def network_of(text):
 
 #: Each check turns an answer into the value to be written, or raises a CtlError with the reason.
 CHECKS = {'outside': _interface, 'inside': _list(_interface), 'users': _list(network_of), 'rate': _rate_or_auto,
-          'edge': _one_of('yes', 'no'), 'min': _rate('min'), 'max': _rate('max'), 'uplink': _rate('uplink'),
-          'mode': _one_of('redirect', 'tproxy'),
-          'quic': _one_of('reject', 'allow'), 'probe': _page}
+          'edge': _one_of('edge', 'yes', 'no'), 'min': _rate('min'), 'max': _rate('max'), 'uplink': _rate('uplink'),
+          'mode': _one_of('mode', 'redirect', 'tproxy'),
+          'quic': _one_of('quic', 'reject', 'allow'), 'probe': _page}
 
 
 def class_of(text):
@@ -166,9 +167,12 @@ def read_file(path, text):
             continue
         name, separator, value = (part.strip() for part in line.partition('='))
         if not separator or name not in names:
-            raise CtlError(f"{path}:{number}: '{line}' must be NAME = VALUE; names: {', '.join(sorted(names))}", WRONG)
+            raise CtlError(f"{path}:{number}: '{line}' must be NAME = VALUE, and NAME one of "
+                           f"{', '.join(sorted(names))}", WRONG)
         if name == 'class':
             found['class'].append(value)
+        elif name in found:
+            raise CtlError(f"{path}:{number}: {name} is given a second time: remove one of the lines", WRONG)
         else:
             found[name] = value
     return found

@@ -58,7 +58,7 @@ def main(argv, prefix=PREFIX, system=None, out=None, version='of the source'):
         return DONE
         # Importing all subcommands would take as long as the search of access.log.
     named = [word for word in argv[:1] if word in COMMANDS] or COMMANDS
-    options = parser_of(named).parse_args(argv)
+    options = parser_of(named).parse_args(argv or ['--help'])
     site = Site(options, system or System(), prefix)
     try:
         if hasattr(options.module, 'frames'):

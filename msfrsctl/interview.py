@@ -55,7 +55,7 @@ def collect(system, given, unasked, url=None):
             _ask(system, question, proposed.get(name, ''),
                  lambda said, name=name: _take(system, found, name, said, links), measured if name == 'rate' else None)
         elif not proposed.get(name) or name == 'min' and 'max' not in proposed:
-            raise CtlError(f'{name} is not known: give --{name}'
+            raise CtlError(f'{name} is not known ({question.partition(", ")[0]}): give --{name}'
                            + (', since rate auto needs min and max, between which it is looked for'
                               if name in ('min', 'max') else ', or --measure URL' if name == 'rate' else ''), WRONG)
         else:
@@ -69,12 +69,20 @@ def collect(system, given, unasked, url=None):
 
 def _take(system, found, name, said, links):
     found.take(name, said)
-    for link in getattr(found, name).split() if name in ('outside', 'inside') else ():
-        if link not in links:
-            setattr(found, name, '')
-            raise CtlError(f"interface '{link}' is not up here; there are: {' '.join(links)}", WRONG)
+    try:
+        need_links(links, getattr(found, name) if name in ('outside', 'inside') else '')
+    except CtlError:
+        setattr(found, name, '')
+        raise
     if said.strip() != getattr(found, name):
         system.say(f'understood: {getattr(found, name)}')
+
+
+def need_links(links, names):
+    """A CtlError if one of the interfaces, separated by spaces, is not among `links`."""
+    for link in names.split():
+        if link not in links:
+            raise CtlError(f"interface '{link}' is not up here; there are: {' '.join(links)}", WRONG)
 
 
 def _ask(system, question, proposal, take, measured=None):

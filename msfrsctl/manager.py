@@ -42,8 +42,8 @@ class Manager:
             status, body = self._system.fetch(host, port, f'/squid-internal-mgr/{action}')
         except OSError as problem:
             raise SilentError(f'Squid does not answer at {host} port {port} ({problem.strerror or problem}): users '
-                              f'have no web while their connections are sent to it; msfrsctl doctor looks further'
-                              ) from None
+                              f'have no web while their connections are sent to it; msfrsctl off sends them past it, '
+                              f'and msfrsctl doctor looks for the cause') from None
         if status in (401, 403):
             raise CtlError(f'Squid refuses its cache manager to this machine (status {status}); put into squid.conf, '
                            f'before the other http_access lines: {ALLOW}')

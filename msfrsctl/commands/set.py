@@ -90,11 +90,11 @@ def _check(options):
     if options.what and not options.value:
         raise CtlError(f'set {options.what} needs a value, as in: {FORMS}', WRONG)
     if options.what and (options.undo or options.expire):
-        raise CtlError('give a change, --undo or --expire: one of them', WRONG)
+        raise CtlError('a change, --undo and --expire exclude each other: give one of them', WRONG)
     if options.lasts and options.keep:
-        raise CtlError('--for and --keep: one of them', WRONG)
+        raise CtlError('--for and --keep exclude each other: give one of them', WRONG)
     if (options.cls or options.weight) and options.what != 'boost' or options.cls and options.weight:
-        raise CtlError('--class and --weight are for boost, and one of them', WRONG)
+        raise CtlError('--class and --weight are for boost, and exclude each other: give one of them', WRONG)
 
 
 def _make(options, site, own, now):
@@ -173,7 +173,7 @@ def show(data):
             f'until {time.strftime("%Y-%m-%d %H:%M", time.localtime(change["until"]))} ' \
             f'({text.duration(change["until"] - data["now"])})'
         lines.append(f'{change["id"]}: {_said(change)}, {left}')
-    return '\n'.join(lines or ['nothing is changed'])
+    return '\n'.join(lines or ['no change is in force'])
 
 
 def _said(change):

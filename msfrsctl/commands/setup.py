@@ -56,6 +56,7 @@ def gather(options, site):
         return {'answers': dataclasses.asdict(found), 'would_write': files, 'done': [], 'notes': []}
     if site.system.euid():
         raise CtlError('setup needs root: sudo msfrsctl setup')
+    interview.need_links(interview.seen(site.system)[0], f'{found.outside} {found.inside}')
     site.need_squid()
     if found.edge == 'yes':
         site.need_edge()
@@ -103,7 +104,8 @@ def _answers(options, site):
     if options.answers:
         body = site.system.read(options.answers)
         if body is None:
-            raise CtlError(f'cannot read {options.answers}', WRONG)
+            raise CtlError(f'cannot read {options.answers}, the file of --answers; msfrsctl setup --print answers '
+                           f'makes one', WRONG)
         given = questions.read_file(options.answers, body)
     flags = {name: getattr(options, name) for name in questions.CHECKS} | {'class': options.cls}
     return interview.collect(site.system, given | {name: said for name, said in flags.items() if said is not None},
@@ -191,7 +193,7 @@ def _command(found):
 def _undo(options, site):
     journal = Journal(site)
     if not journal:
-        raise CtlError('setup has nothing to take back')
+        raise CtlError(f'there is no {journal.path}, in which setup records what it does: there is nothing to undo')
     if site.system.euid():
         raise CtlError('setup --undo needs root')
     if site.system.exists(site.conf_path) and (own := included(site.conf, site.system)) and site.system.exists(own):

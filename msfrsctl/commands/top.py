@@ -21,6 +21,8 @@ def frames(options, site):
     """One dict for each update. Rates (bit/s) are means since the previous update; null in the first."""
     if not 0.5 <= options.interval <= 3600:
         raise CtlError(f'--interval {options.interval:g} must be from 0.5 to 3600 seconds', WRONG)
+    if options.count is not None and options.count < 1:
+        raise CtlError(f'--count {options.count} must be 1 or more', WRONG)
     before = None
     for number in itertools.count(1):
         now = site.system.monotonic()

@@ -36,6 +36,8 @@ def arguments(parser):
 def gather(options, site):
     if not 0 <= options.seconds <= 60:
         raise CtlError(f'--seconds {options.seconds:g} must be from 0 to 60', WRONG)
+    if options.last < 1:
+        raise CtlError(f'--last {options.last} must be 1 or more', WRONG)
     data, wrong = {'name': options.name, 'live': None, 'log': None, 'bypass': None, 'notes': []}, {}
 
     def answer(part, ask):
@@ -96,7 +98,7 @@ def logged(options, site):
     clock, now = site.system.monotonic, site.system.now()
     until = float('inf') if options.all else clock() + BUDGET
     try:
-        found = accesslog.search(log, options.name, now - DAY, max(options.last, 1), clock, until,
+        found = accesslog.search(log, options.name, now - DAY, options.last, clock, until,
                                  user_of(options.name, site.conf))
         behind = None
         if found.hits and found.hits[0][0].wait and clock() < until:
@@ -106,7 +108,7 @@ def logged(options, site):
         raise CtlError(f'cannot read {log.path}: {problem.strerror}; run msfrsctl as root') from None
     return {'file': log.path, 'explains': log.explains, 'reached': found.reached, 'whole': found.whole,
             'requests': [{**record._asdict(), 'began': record.began} for record, _, _ in found.hits],
-            'behind': behind, 'full': len(found.hits) == max(options.last, 1)}
+            'behind': behind, 'full': len(found.hits) == options.last}
 
 
 def _by_class(records):

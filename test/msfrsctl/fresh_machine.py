@@ -18,7 +18,8 @@ ADDRESSES = [{'ifname': 'lo', 'flags': ['LOOPBACK'], 'addr_info': [{'local': '12
              {'ifname': 'eth1', 'addr_info': [{'local': '192.0.2.2', 'prefixlen': 24, 'scope': 'global'}]},
              {'ifname': 'eth0', 'addr_info': [{'local': '10.20.0.1', 'prefixlen': 16, 'scope': 'global'},
                                               {'local': '2001:db8::1', 'prefixlen': 64, 'scope': 'global'},
-                                              {'local': 'fe80::1', 'prefixlen': 64, 'scope': 'link'}]}]
+                                              {'local': 'fe80::1', 'prefixlen': 64, 'scope': 'link'}]},
+             {'ifname': 'wlan0', 'addr_info': []}]
 FORWARDING, SWITCHES = '/etc/sysctl.d/60-msfrs.conf', ('net/ipv4/ip_forward', 'net/ipv6/conf/all/forwarding')
 PAGE = 'http://example.com/'
 LISTENING = ''.join(f'LISTEN 0 256 {address}:{port} *:*\n' for address, port in

@@ -62,6 +62,20 @@ def test_the_version_is_that_of_configure():
     assert "-e 's|@version[@]|$(VERSION)|'" in rule and "version='@version@'" in (PACKAGE / 'msfrsctl.in').read_text()
 
 
+def test_without_a_command_all_are_listed(capsys):
+    with pytest.raises(SystemExit):
+        cli.main([])
+    said = capsys.readouterr().out
+    assert all(re.search(rf'^ +{command} ', said, re.MULTILINE) for command in cli.COMMANDS)
+
+
+@pytest.mark.parametrize('words, sentence', [
+    (('top', '--count', '0'), '--count 0 must be 1 or more'),
+    (('why', 'x', '--last', '0'), '--last 0 must be 1 or more')])
+def test_numbers_are_not_clamped(gateway, capsys, words, sentence):
+    assert gateway.run(*words) == (2, '') and sentence in capsys.readouterr().err
+
+
 def test_an_error_is_json_too(gateway):
     gateway.conf.unlink()
     for command in (('status',), ('why', 'x'), ('set',), ('top',)):

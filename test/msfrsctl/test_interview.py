@@ -139,7 +139,7 @@ def test_a_wrong_answer_is_asked_again_at_once(fresh):
     assert fresh.run('setup')[0] == 0
     assert [said.partition(' ')[0] for said in fresh.machine.said] == ['interface', 'interface', 'eth1', 'network',
                                                                       'rate', 'understood:', 'network', 'rest:']
-    assert fresh.machine.said[1] == "interface 'eth7' is not up here; there are: lo eth1 eth0. Once more:"
+    assert fresh.machine.said[1] == "interface 'eth7' is not up here; there are: lo eth1 eth0 wlan0. Once more:"
     assert 'write 40Mbit if you mean megabytes' in fresh.machine.said[4]
     said = fresh.own.read_text()
     assert 'rate=5Mbit interface=eth1' in said and said.count('msfrs_class gold') == 1
@@ -184,7 +184,9 @@ def test_an_answer_file(fresh):
     (('--class', 'silver=2'), 'another class is the default'), (('--mode', 'x'), 'redirect or tproxy'),
     (('--class', 'gold=2=10.0.0.0/8'), 'a name of its own'), (('--users', '10.0.0.0/8\nhttp_access'), 'network'),
     (('--class', 'a\nb=1'), 'must be'), (('--uplink', 'x'), 'uplink'),
-    (('--edge', 'downlink'), 'must be yes or no'), (('--edge', 'yes', '--uplink', '2Mbit'), 'leave uplink out, or'),
+    (('--outside', 'eth7'), "interface 'eth7' is not up here; there are: lo eth1 eth0 wlan0"),
+    (('--edge', 'downlink'), "edge 'downlink' must be yes or no"),
+    (('--edge', 'yes', '--uplink', '2Mbit'), 'leave uplink out, or'),
     (('--min', '1Mbit'), 'min is for rate auto alone'), (('--probe', 'https://a.test/'), 'by http, or no'),
     (('--rate', 'auto', '--min', '3Mbit', '--max', '2Mbit'), 'min 3Mbit is above max 2Mbit')])
 def test_wrong_answers(fresh, capsys, words, sentence):
@@ -194,7 +196,17 @@ def test_wrong_answers(fresh, capsys, words, sentence):
     assert state(fresh) == before
 
 
+def test_what_is_missing_is_described(fresh, capsys):
+    fresh.machine.programs['ip -j addr show up'] = ''
+    assert fresh.run(*FLAGS)[0] == 2
+    assert 'inside is not known (Interfaces of the users): give --inside' in capsys.readouterr().err
+    assert fresh.run('setup', '--yes', '--answers', '/nowhere')[0] == 2
+    assert 'msfrsctl setup --print answers makes one' in capsys.readouterr().err
+
+
 def test_answer_files_are_checked():
-    with pytest.raises(CtlError, match="a:2: 'colour = red' must be NAME = VALUE"):
+    with pytest.raises(CtlError, match="a:2: 'colour = red' must be NAME = VALUE, and NAME one of class, "):
         answers.read_file('a', 'rate = 1Mbit\ncolour = red\n')
+    with pytest.raises(CtlError, match='a:3: rate is given a second time'):
+        answers.read_file('a', 'rate = 1Mbit\nclass = x=2\nrate = 2Mbit\n')
     assert answers.read_file('a', 'class = x=1 # default\n')['class'] == ['x=1']

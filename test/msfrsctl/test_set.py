@@ -51,7 +51,7 @@ def test_a_value_is_changed_for_an_hour(own, words, old, new):
     assert undone['what'] == words[0]
     assert own.own.read_text() == OWN
     assert len(own.machine.ran) == 4
-    assert own.run('set') == (0, 'nothing is changed\n')
+    assert own.run('set') == (0, 'no change is in force\n')
 
 
 def test_a_user_has_a_boost(own):
