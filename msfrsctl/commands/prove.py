@@ -49,10 +49,11 @@ def gather(options, site):
             switch.restore()
             switch.wait(LINGER)
     except KeyboardInterrupt:
-        site.system.say(ended := f'ended after {len(found)} of {len(order)} slices; scheduling is on, as before')
+        ended = f'ended after {len(found)} of {len(order)} slices; scheduling is on, as before'
         del found[len(found) // 2 * 2:]
         if len(found) < 2 * LEAST:
             raise CtlError(f'{ended}. Nothing can be judged by fewer than {2 * LEAST}', FAILED) from None
+        site.system.say(ended)
     rate = sorted(rates)[len(rates) // 2]
     try:
         compared = comparison.compare(found, accesslog.since(log, begun), rate, bool(options.ping))

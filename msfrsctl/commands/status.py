@@ -77,5 +77,5 @@ def _refusals(report):
 
 def _quotas(report):
     return [f'quota      {text.safe(row["name"])}: {text.quota(said)} for each user; {said["users_over"]} of '
-            f'{text.count(said["users"], "user")} had it and go on in {text.safe(said["over"])} for another '
+            f'{text.count(said["users"], "user")} have used it up and are in {text.safe(said["over"])} for another '
             f'{text.duration(said["ends_in"])}' for row in report['classes'] if (said := row.get('quota'))]

@@ -79,7 +79,7 @@ def show(frame):
         return '\n'.join(lines)
     lines += [f'link     {said}' for said in frame['link']] + [f'window   {said}' for said in frame['window']]
     total = sum(row['rate'] or 0 for row in frame['classes'])
-    titles = ('class', 'weight', 'users', 'queued', 'paused', 'served', 'rate', 'has', 'share', 'held p95')
+    titles = ('class', 'weight', 'users', 'queued', 'paused', 'served', 'rate', 'share', 'fair share', 'held p95')
     lines += ['', *text.table(titles, [
         (text.safe(row['name']), f'{row["weight"]:g}', row['users'], row['queued'], row['paused'], row['in_flight'],
          _said(row['rate']), f'{(row["rate"] or 0) / total:.0%}' if total else '-', f'{row["share"]:.0%}',

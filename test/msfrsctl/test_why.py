@@ -28,8 +28,9 @@ def test_who_is_held_now(gateway):
     assert verdict == ('198.18.16.1: 1 request of this user waits for a slot, for 44 ms (198.19.1.1): 3 wait and the '
                        'window is full (W is 1 of W+ 1.00).')
     assert more == [
-        '  Share: by weight 80 % of the link is due (class gold, weight 4), and 0 % was had in the last 5 s.',
-        '  Rate: this user receives 0 bit/s, 1.6 Mbit/s is due; the link carries 0 % of its 2.0 Mbit/s.',
+        '  Share: its fair share by weight is 80 % of the link (class gold, weight 4); it received 0 % in the last '
+        '5 s.',
+        '  Rate: this user receives 0 bit/s, its fair share is 1.6 Mbit/s; the link carries 0 % of its 2.0 Mbit/s.',
         '  Who else: 2 users want something now (1 of gold, 1 of bronze); 3 wait; 1 of 1.00 slots are taken, by 1 of '
         'gold.',
         '  What to do: the link is not full, and still something waits; if that lasts longer than some seconds, see '
@@ -50,10 +51,10 @@ def test_the_rate_is_measured(gateway, monkeypatch):
         return 200, page.replace('bytes: 0, queued: 1', f'bytes: {500_000 * max(count - 1, 0)}, queued: 1')
     monkeypatch.setattr(gateway.machine, 'fetch', fetch)
     said = gateway.run('why', '198.18.16.1')[1]
-    assert '80 % of the link is due (class gold, weight 4), and 40 % was had in the last 5 s.' in said
-    assert 'this user receives 800 kbit/s, 1.6 Mbit/s is due' in said
+    assert '80 % of the link (class gold, weight 4); it received 40 % in the last 5 s.' in said
+    assert 'this user receives 800 kbit/s, its fair share is 1.6 Mbit/s' in said
     began, count = gateway.machine.time, 0
-    assert 'and what was had is not measured yet' in gateway.run('why', '198.18.16.1', '--seconds', '0')[1]
+    assert 'it received an amount that is not measured yet' in gateway.run('why', '198.18.16.1', '--seconds', '0')[1]
     gateway.run('why', '10.99.99.99')
     assert gateway.machine.time == began
     assert gateway.run('why', '198.18.16.1', '--seconds', '61')[0] == 2

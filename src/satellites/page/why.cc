@@ -206,11 +206,10 @@ void Writer::sayShare()
         if (!cls || (answer_.users.size() > 1 && !active(*user)))
             continue;
         const auto due = gateway_.fairShare(*cls) / gateway_.capacity;
-        say("Share: by weight " + Percent(due) + " of the link is due (class " + cls->name + ", weight " +
-            Weight(cls->weight) + "), and " +
-            (user->rate ? Percent(*user->rate / gateway_.capacity) + " was had in the last " +
-                     Fixed(now_.users.over()) + " s."
-                        : "what was had is not measured yet."));
+        say("Share: its fair share by weight is " + Percent(due) + " of the link (class " + cls->name + ", weight " +
+            Weight(cls->weight) + "); it received " +
+            (user->rate ? Percent(*user->rate / gateway_.capacity) + " in the last " + Fixed(now_.users.over()) + " s."
+                        : "an amount that is not measured yet."));
     }
 }
 
@@ -260,7 +259,8 @@ void Writer::sayRate()
         if (cls && active(*user))
             due += gateway_.fairShare(*cls);
         if (user->rate)
-            received = "this user receives " + RateText(rate) + (due > 0 ? ", " + RateText(due) + " is due; " : "; ");
+            received = "this user receives " + RateText(rate) +
+                (due > 0 ? ", its fair share is " + RateText(due) + "; " : "; ");
     }
     say("Rate: " + received + "the link carries " + Percent(Used(now_)) + " of its " +
         RateText(gateway_.capacity) + ".");
@@ -318,7 +318,7 @@ void Writer::sayRefusals()
 std::string SilentText(const std::string &address)
 {
     return "Squid at " + address + " does not answer: users have no web while their connections are sent to it. Start "
-           "Squid (msfrsctl doctor looks for the cause); msfrs-iptables down lets users past it meanwhile.";
+           "Squid (msfrsctl doctor looks for the cause); msfrsctl off sends users past it meanwhile.";
 }
 
 const char *CodeOf(const Reason reason)

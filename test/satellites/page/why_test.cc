@@ -69,8 +69,10 @@ TEST_F(Why, ItWaits)
     EXPECT_EQ(said("ann"),
               "2 requests and 1 response of this user wait for a slot, the longest for 2.5 s (a.example): 4 wait and "
               "the window is full (W is 5 of W+ 5.00).\n"
-              "Share: by weight 50 % of the link is due (class gold, weight 4), and 10 % was had in the last 1 s.\n"
-              "Rate: this user receives 200 kbit/s, 1.0 Mbit/s is due; the link carries 97 % of its 2.0 Mbit/s.\n"
+              "Share: its fair share by weight is 50 % of the link (class gold, weight 4); it received 10 % in the "
+              "last 1 s.\n"
+              "Rate: this user receives 200 kbit/s, its fair share is 1.0 Mbit/s; the link carries 97 % of its "
+              "2.0 Mbit/s.\n"
               "Who else: 5 users want something now (1 of gold, 4 of bronze); 4 wait; 5 of 5.00 slots are taken, by 5 "
               "of bronze.\n"
               "Server: round trips take 30 ms, and the queue at the provider adds 40 ms to each.\n"
