@@ -134,6 +134,18 @@ def test_off_is_immediate_and_cuts_nothing(setup):
     under_way.abort()
 
 
+@pytest.mark.link(rate_bps=6e6, rtts_ms=(40.0,), buffer_bdp=3)
+def test_after_off_status_names_the_receiver(setup):
+    """Servers answer users from port 80 then, and msfrs-edge holds that to its share."""
+    link, guest = setup.link, setup.link.of('bronze')[0]
+    setup()
+    setup.run('off')
+    load = link.users.load([guest], via='intercept', size=2_000_000, inflight=6)
+    past = wait_until(lambda: setup.status()['bypass'], 'it is measured', timeout=2 * PATIENCE)
+    load.stop(abort=True)
+    assert past['user'] == guest.v4 and past['part'] > 0.9 and past['held'] and not past['own'], past
+
+
 def running(setup):
     """Squid and msfrs-edge, as far as they run in the gateway's network."""
     said = setup.world.gateway.run('ss', '-Hltnup')
