@@ -35,7 +35,7 @@ int64_t Quantity(const Field &f, const Unit (&units)[N], const char *const examp
         std::string names;
         for (const auto &u : units)
             names += (names.empty() ? "" : ", ") + std::string(u.name);
-        f.refuse("a number with a unit is wanted: " + names + " (for example " + example + ")");
+        f.refuse("not a number with a unit (" + names + "); allowed are " + allowed + ", as in " + example);
     }
     const double whole = std::round(value * known->scale);
     if (!(whole >= static_cast<double>(least) && whole <= static_cast<double>(most))) // refuses NaN, too
@@ -176,7 +176,7 @@ Field::Prefix Field::prefix(const char *const allowed) const
     const auto mask = LastBits(bits - *length);
     const auto &first = all.range.first;
     if ((first.high & mask.high) || (first.low & mask.low))
-        refuse("has bits set beyond its length of " + std::to_string(*length));
+        refuse("the bits after the first " + std::to_string(*length) + " must be 0");
     return {{all.family, {first, {first.high | mask.high, first.low | mask.low}}}, *length};
 }
 

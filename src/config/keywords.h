@@ -33,7 +33,7 @@ struct Line {
     {
         const auto word = next();
         if (word.empty())
-            refuse("something is missing; wanted is: " + std::string(usage));
+            refuse("a value is missing; give " + std::string(usage));
         return word;
     }
     /// The rest, as fields.
@@ -42,7 +42,7 @@ struct Line {
     void end()
     {
         if (const auto word = next(); !word.empty())
-            refuse("\"" + Shown(word) + "\" is too much; wanted is: " + std::string(usage));
+            refuse("\"" + Shown(word) + "\" is too much; give " + std::string(usage));
     }
     [[noreturn]] void refuse(const std::string &what) const
     {
@@ -61,7 +61,7 @@ struct Line {
     void checkPath(const std::string &what, const std::string_view path, const size_t most) const
     {
         if (path.empty() || path[0] != '/' || path.size() > most || Printable(path) != path)
-            refuse(what + Shown(path) + ": wanted is a path from '/' on of at most " + std::to_string(most) +
+            refuse(what + Shown(path) + ": must be a path that begins with '/', at most " + std::to_string(most) +
                    " characters");
     }
     /// The rest, which is the path of a file. \param what prefix of the error message

@@ -58,7 +58,7 @@ CommandLine ParseCommandLine(const int argc, char **const argv, const std::strin
     }
     const bool wanted = !line.help && !line.version && (!other || line.check || !line.ask.empty());
     if (argc - optind > 1 || (wanted && optind == argc))
-        throw UsageError("one configuration file is wanted; see " + program + " --help");
+        throw UsageError("give one configuration file; see " + program + " --help");
     if (optind < argc)
         line.file = argv[optind];
     return line;

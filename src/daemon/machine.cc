@@ -38,7 +38,7 @@ void CheckUser(const Written &user)
     };
     const auto *const entry = getpwnam(user.value.c_str());
     if (!entry)
-        refuse("there is none of that name");
+        refuse("unknown on this machine; create it with useradd --system, or name another");
     if (entry && entry->pw_uid == 0)
         refuse("must not be root");
 }

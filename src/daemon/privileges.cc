@@ -34,7 +34,8 @@ void DropPrivileges(const std::string &user, const Keep keep)
     if (geteuid() == 0) {
         const passwd *const entry = getpwnam(user.c_str());
         if (!entry)
-            throw SystemError("user \"" + user + "\": there is none of that name");
+            throw SystemError("user \"" + user + "\": unknown on this machine; create it with useradd --system, or "
+                              "name another");
         if (entry->pw_uid == 0)
             throw SystemError("user \"" + user + "\": must not be root");
         if ((keep != Keep::Nothing && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0) || setgroups(0, nullptr) < 0 ||

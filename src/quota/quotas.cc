@@ -27,7 +27,7 @@ std::optional<QuotaFault> CheckQuotas(const std::vector<QuotaClass> &classes)
     for (size_t n = 0; n < classes.size(); ++n) {
         const auto &c = classes[n];
         if (c.bytes > 0 && c.over.empty())
-            return QuotaFault{n, "quota= needs over=, the class in which users go on; give both"};
+            return QuotaFault{n, "quota= needs over=, the class to which users over quota are moved; give both"};
         if (c.bytes == 0 && !c.over.empty())
             return QuotaFault{n, "over=" + c.over + " needs quota=; give both, as in quota=5GB/day"};
         if (c.bytes > 0 && IndexOf(classes, c.over) == classes.size()) {

@@ -73,7 +73,7 @@ TEST(CommandLine, KnowsItsCommands)
 
 TEST(CommandLine, WantsOneFile)
 {
-    constexpr auto One = "one configuration file is wanted; see program --help";
+    constexpr auto One = "give one configuration file; see program --help";
     for (const auto &words : std::vector<std::vector<std::string>>{
              {}, {"a", "b"}, {"--check"}, {"--ask", "status"}, {"--plugins", "--check"}, {"--plugins", "d", "a", "b"}})
         EXPECT_EQ(Parsed(words), One);

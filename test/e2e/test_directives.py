@@ -189,7 +189,7 @@ OTHERS = (
          'max=80Mbit interface=eth1'),
     )),
     *((lines, lines[2], says) for lines, says in (
-        (limited('quota=5GB/day'), 'quota= needs over=, the class in which users go on; give both'),
+        (limited('quota=5GB/day'), 'quota= needs over=, the class to which users over quota are moved; give both'),
         (limited('over=bronze'), 'over=bronze needs quota=; give both, as in quota=5GB/day'),
         (limited('quota=5GB/day over=bulk'), 'over=bulk names no class; known are bronze'),
         (limited('quota=5GB/day over=gold'),

@@ -136,7 +136,8 @@ TEST(Quotas, WhatIsWrongIsNamed)
     const auto day = QuotaPeriod::Day;
     EXPECT_EQ(fault(Chain()), "nothing");
     EXPECT_EQ(fault({}), "nothing");
-    EXPECT_EQ(fault({{"a", 5, day, ""}}), "0: quota= needs over=, the class in which users go on; give both");
+    EXPECT_EQ(fault({{"a", 5, day, ""}}),
+              "0: quota= needs over=, the class to which users over quota are moved; give both");
     EXPECT_EQ(fault({{"a", 0, day, ""}, {"b", 0, day, "a"}}), "1: over=a needs quota=; give both, as in quota=5GB/day");
     EXPECT_EQ(fault({{"a", 0, day, ""}, {"b", 5, day, "c"}, {"d", 0, day, ""}}),
               "1: over=c names no class; known are a, d");

@@ -154,7 +154,7 @@ std::string ClassNames(const Config &config)
     std::vector<const char *> names;
     for (const auto &c : config.classes)
         names.push_back(c.name.c_str());
-    return names.empty() ? "no class was declared yet" : "declared before are " + Listed(names);
+    return names.empty() ? "declare it in a line above, class NAME" : "declared above are " + Listed(names);
 }
 
 void ReadClass(Line &line, Config &config, const Surroundings &)
@@ -163,7 +163,7 @@ void ReadClass(Line &line, Config &config, const Surroundings &)
     c.name = line.name("class");
     c.where = line.where;
     if (config.classNamed(c.name) != config.classes.size())
-        line.refuse("class " + c.name + ": there is one of that name");
+        line.refuse("class " + c.name + ": declared above already; give each class a name of its own");
     if (config.classes.size() == MostClasses)
         line.refuse("more than " + std::to_string(MostClasses) + " classes");
     const auto fields = line.fields({"weight", "parent", "aggregate", "default"});
@@ -324,8 +324,8 @@ void CheckClasses(Config &config, const std::string &file)
             if (!c.interior)
                 leaves.push_back(c.name.c_str());
         }
-        RefuseIf(leaves.size() != 1, file + ": of several classes one is for what no line classifies: default=on is "
-                                            "missing; classes are " + Listed(leaves));
+        RefuseIf(leaves.size() != 1, file + ": no class is the default, for packets that no line classifies; add "
+                                            "default=on to one of " + Listed(leaves));
         config.defaultClass = config.classNamed(leaves[0]);
     }
     const auto refuseInterior = [&](const size_t n, const char *const what) {
@@ -341,13 +341,18 @@ void CheckClasses(Config &config, const std::string &file)
         refuseInterior(rule.cls, "have packets of its own: classify names a class below it");
 }
 
+std::string NoInside()
+{
+    return std::string("the networks of the users are missing; add a line: ") + UsageOf(Keywords, "inside");
+}
+
 /// A party of the ledger gets its classes, users and rate from Squid.
 void CheckParty(const Config &config)
 {
     if (config.segment.empty())
         return;
     const auto line = config.segmentWhere + ": segment " + config.segment + ": ";
-    RefuseIf(config.flow.inside.empty(), line + "who is a user is not known: " + UsageOf(Keywords, "inside"));
+    RefuseIf(config.flow.inside.empty(), line + NoInside());
     RefuseIf(!config.classes.empty(), line + "Squid tells the classes; remove the lines of class");
     RefuseIf(config.rules != nullptr, line + "Squid tells the classes; remove the line of rules");
     RefuseIf(!config.excess.socket.empty(), line + "the same bytes would be charged twice; remove the line of excess");
@@ -362,8 +367,7 @@ void CheckFound(const Config &config)
     if (!config.link.found())
         return;
     const auto line = config.link.where + ": rate=auto: ";
-    RefuseIf(config.flow.inside.empty(), line + "which packets come down the link is not known: " +
-             UsageOf(Keywords, "inside"));
+    RefuseIf(config.flow.inside.empty(), line + NoInside());
     RefuseIf(config.queue.threads > 1, line + "both directions of a connection are to be seen by one thread; the queue "
              "is to have threads=1");
     RefuseIf(!config.excess.socket.empty(), line + "what Squid lets go by its own rate is not to be paced by another; "
@@ -379,10 +383,9 @@ void Finish(Config &config, const std::string &file, const Surroundings &around)
         Line fifo{file, "fifo"};
         ReadScheduler(fifo, config, around);
     }
-    RefuseIf(config.flow.by == FlowBy::Host && config.flow.inside.empty(),
-             file + ": flow host needs to know who is a host: " + UsageOf(Keywords, "inside"));
+    RefuseIf(config.flow.by == FlowBy::Host && config.flow.inside.empty(), file + ": flow host: " + NoInside());
     RefuseIf(!config.excess.socket.empty() && config.flow.inside.empty(),
-             config.excess.where + ": excess needs to know who is a user: " + UsageOf(Keywords, "inside"));
+             config.excess.where + ": excess: " + NoInside());
     CheckParty(config);
     CheckFound(config);
     if (config.rules)

@@ -22,7 +22,8 @@ Endpoint ReadEndpoint(Line &line, const char *const keyword)
     const auto word = line.need();
     const auto refuse = [&] {
         line.refuse(std::string(keyword) + " " + Shown(word) +
-                    ": wanted is ADDRESS:PORT or [ADDRESS]:PORT, numbers of IPv4 or IPv6, with a port of 1 to 65535");
+                    ": give ADDRESS:PORT or [ADDRESS]:PORT, of IPv4 or IPv6 and no name, with a port from 1 to 65535, "
+                    "as in 127.0.0.1:3880");
     };
     Endpoint made;
     const auto colon = word.rfind(':');
@@ -76,7 +77,7 @@ void ReadPace(Line &line, Config &config)
     const auto word = line.need();
     const auto seconds = WholeNumber(word.substr(0, word.size() - 1), 60);
     if (word.back() != 's' || !seconds || *seconds == 0)
-        line.refuse("pace " + Shown(word) + ": allowed are 1s to 60s");
+        line.refuse("pace " + Shown(word) + ": allowed are whole seconds, 1s to 60s");
     config.pace = *seconds;
     line.end();
 }
@@ -107,13 +108,16 @@ Config ReadConfig(std::istream &in, const std::string &file)
     ReadKeywords(in, file, Keywords, config);
     if (!config.listen.loopback && config.tokenFile.empty())
         throw RuleError(file + ": listen " + config.listen.text() +
-                        ": others than this machine can reach that; a line is wanted: " + UsageOf(Keywords, "token"));
+                        ": other machines can reach this address, so the page needs a password; add a line: " +
+                        UsageOf(Keywords, "token"));
     if (!config.boosts.empty() && config.tokenFile.empty())
         throw RuleError(file + ": boost " + config.boosts +
-                        ": not everybody on this machine may boost; a line is wanted: " + UsageOf(Keywords, "token"));
+                        ": everybody who sees the page could boost, so it needs a password; add a line: " +
+                        UsageOf(Keywords, "token"));
     const auto checkNames = [&](const std::string &at, const bool any) {
         if (any && config.hosts.empty())
-            throw RuleError(file + ": " + at + ": by which names the page may be called is wanted: " +
+            throw RuleError(file + ": " + at + ": the page does not know by which of all addresses it is called; add a "
+                            "line: " +
                             UsageOf(Keywords, "host"));
     };
     checkNames("listen " + config.listen.text(), config.listen.any);
@@ -123,7 +127,7 @@ Config ReadConfig(std::istream &in, const std::string &file)
         if (config.users->port == config.listen.port &&
             (config.users->any || config.listen.any || config.users->address == config.listen.address))
             throw RuleError(file + ": " + at + ": the port of listen " + config.listen.text() +
-                            ", which shows all users; another one is wanted");
+                            ", which shows all users; give another");
     }
     return config;
 }

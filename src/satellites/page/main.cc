@@ -36,7 +36,7 @@ int Run(const int argc, char **const argv)
     if (Answered(line, "msfrs-page", Usage))
         return 0;
     if (argc != (check ? 3 : 2) || argv[argc - 1][0] == '-')
-        throw UsageError("one configuration file is wanted; see msfrs-page --help");
+        throw UsageError("give one configuration file, such as /etc/msfrs/page.conf; see msfrs-page --help");
     const auto log = [](const std::string &text) {
         std::fprintf(stderr, "msfrs-page: %s\n", Printable(text).c_str());
     };

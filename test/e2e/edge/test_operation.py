@@ -275,7 +275,8 @@ def test_check_says_what_is_wrong_or_nothing(site, made):
     daemon.again(more='flow host')
     done = sh(site.gateway, *daemon.command('--check'))
     assert (done.returncode, done.stdout) == (2, '')
-    assert done.stderr == f'msfrs-edge: {daemon.file}: flow host needs to know who is a host: inside NETWORK...\n'
+    assert done.stderr == (f'msfrs-edge: {daemon.file}: flow host: the networks of the users are missing; add a line: '
+                           'inside NETWORK...\n')
 
 
 def test_plugins_are_listed_with_their_parameters():
@@ -286,11 +287,11 @@ def test_plugins_are_listed_with_their_parameters():
     assert re.search('^ +quantum=1514 +a whole number from 1 to 1000000000 bytes  +what a weight', done.stdout,
                      re.MULTILINE), done.stdout
     refused = subprocess.run([PROGRAM, '--check', '--plugins', PLUGINS], capture_output=True, text=True, check=False)
-    assert refused.returncode == 2 and 'one configuration file is wanted' in refused.stderr, refused
+    assert refused.returncode == 2 and 'give one configuration file' in refused.stderr, refused
 
 
 @pytest.mark.parametrize('line, said', (
-    ('user nosuchuser', 'user nosuchuser: there is none of that name'),
+    ('user nosuchuser', 'user nosuchuser: unknown on this machine'),
     ('user root', 'user root: must not be root'),
     ('control {here}', 'control {here}: it is a directory; wanted is the path of a socket in one'),
     ('control {here}/edge.conf', 'control {here}/edge.conf: there is something that is no socket'),

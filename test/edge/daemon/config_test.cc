@@ -88,50 +88,54 @@ TEST_P(Mistakes, NameLineValueAndWhatIsAllowed) { EXPECT_EQ(Refused(Least + GetP
 
 INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
     Mistake{"link rate=2Mbit\n", "edge.conf:3: \"link\": line 1 has it already"},
-    Mistake{"limit\n", "edge.conf:3: something is missing; wanted is: limit PACKETS"},
+    Mistake{"limit\n", "edge.conf:3: a value is missing; give limit PACKETS"},
     Mistake{"limit 0\n", "edge.conf:3: limit 0: allowed are 1 to 60000 packets"},
-    Mistake{"limit 5 6\n", "edge.conf:3: \"6\" is too much; wanted is: limit PACKETS"},
+    Mistake{"limit 5 6\n", "edge.conf:3: \"6\" is too much; give limit PACKETS"},
     Mistake{"flow user\n", "edge.conf:3: flow user: allowed are connection, src, dst and host"},
     Mistake{"flow src ipv6-prefix=0\n", "edge.conf:3: ipv6-prefix=0: allowed are 1 to 128"},
-    Mistake{"flow host\n", "edge.conf: flow host needs to know who is a host: inside NETWORK..."},
-    Mistake{"inside 198.18.0.1/16\n", "edge.conf:3: inside=198.18.0.1/16: has bits set beyond its length of 16"},
-    Mistake{"scheduler\n", "edge.conf:3: something is missing; wanted is: scheduler NAME [PARAMETER=VALUE]..."},
+    Mistake{"flow host\n",
+            "edge.conf: flow host: the networks of the users are missing; add a line: inside NETWORK..."},
+    Mistake{"inside 198.18.0.1/16\n", "edge.conf:3: inside=198.18.0.1/16: the bits after the first 16 must be 0"},
+    Mistake{"scheduler\n", "edge.conf:3: a value is missing; give scheduler NAME [PARAMETER=VALUE]..."},
     Mistake{"scheduler drr quantum=0\n", "edge.conf:3: drr parameter quantum=0 is not allowed: wanted is a whole "
                                          "number from 1 to 1000000000 bytes"},
     Mistake{"scheduler drr fast\n", "edge.conf:3: \"fast\": wanted is PARAMETER=VALUE"},
     Mistake{"class a weight=0\n", "edge.conf:3: weight=0: allowed are 0.001 to 1000000"},
-    Mistake{"class a\nclass a\n", "edge.conf:4: class a: there is one of that name"},
+    Mistake{"class a\nclass a\n", "edge.conf:4: class a: declared above already; give each class a name of its own"},
     Mistake{"class a/b\n", "edge.conf:3: class \"a/b\": a name has letters, digits, '-', '_' and '.', at most 32"},
-    Mistake{"class a\nclass b\n", "edge.conf: of several classes one is for what no line classifies: default=on is "
-                                  "missing; classes are a and b"},
+    Mistake{"class a\nclass b\n", "edge.conf: no class is the default, for packets that no line classifies; add "
+                                  "default=on to one of a and b"},
     Mistake{"class a default=on\nclass b default=on\n", "edge.conf:4: default=on: class a is the default already"},
-    Mistake{"class b parent=a\n", "edge.conf:3: parent=a: a parent is declared before the classes below it; no class "
-                                  "was declared yet"},
+    Mistake{"class b parent=a\n", "edge.conf:3: parent=a: a parent is declared before the classes below it; declare "
+                                  "it in a line above, class NAME"},
     Mistake{"class a default=on\nclass b parent=a\n", "edge.conf:3: class a has classes below it, so it cannot be the "
                                                       "default"},
     Mistake{"class a\nclass b parent=a default=on\nclassify a\n",
             "edge.conf:3: class a has classes below it, so it cannot have packets of its own: classify names a class "
             "below it"},
-    Mistake{"classify a\n", "edge.conf:3: classify a: there is no such class; no class was declared yet"},
+    Mistake{"classify a\n", "edge.conf:3: classify a: there is no such class; declare it in a line above, class NAME"},
     Mistake{"class a\nclassify a kind=big\n", "edge.conf:4: kind=big: allowed are any, ack and request"},
     Mistake{"class a\nclassify a length=9-1\n", "edge.conf:4: length=9-1: the range ends before it begins"},
     Mistake{"class a\nclassify a port=1\n", "edge.conf:4: field \"port\": unknown; the fields are from, to, protocol, "
                                             "from-port, to-port, length, dscp and kind"},
     Mistake{"mark shift=25\n", "edge.conf:3: shift=25: allowed are 0 to 24"},
-    Mistake{"control edge.sock\n", "edge.conf:3: control edge.sock: wanted is a path from '/' on of at most 107 "
+    Mistake{"control edge.sock\n", "edge.conf:3: control edge.sock: must be a path that begins with '/', at most 107 "
                                    "characters"},
     Mistake{"inside 198.18.0.0/16\nexcess interval=1ms\n",
             "edge.conf:4: socket is missing: the path that msfrs_excess has in squid.conf"},
-    Mistake{"excess socket=/s\n", "edge.conf:3: excess needs to know who is a user: inside NETWORK..."},
-    Mistake{"excess socket=s\n", "edge.conf:3: socket=s: wanted is a path from '/' on of at most 107 characters"},
+    Mistake{"excess socket=/s\n", "edge.conf:3: excess: the networks of the users are missing; add a line: "
+                                 "inside NETWORK..."},
+    Mistake{"excess socket=s\n", "edge.conf:3: socket=s: must be a path that begins with '/', at most 107 characters"},
     Mistake{"excess socket=/s interval=9ms\n", "edge.conf:3: interval=9ms: allowed are 10ms to 10s"},
     Mistake{"excess socket=/s interval=100\n",
-            "edge.conf:3: interval=100: a number with a unit is wanted: us, ms, s (for example 100ms)"},
+            "edge.conf:3: interval=100: not a number with a unit (us, ms, s); allowed are 10ms to 10s, as in 100ms"},
     Mistake{"excess socket=/s interval=1mss\n",
-            "edge.conf:3: interval=1mss: a number with a unit is wanted: us, ms, s (for example 100ms)"},
-    Mistake{"segment ledger\n", "edge.conf:3: segment ledger: wanted is a path from '/' on of at most 200 characters"},
+            "edge.conf:3: interval=1mss: not a number with a unit (us, ms, s); allowed are 10ms to 10s, as in 100ms"},
+    Mistake{"segment ledger\n",
+            "edge.conf:3: segment ledger: must be a path that begins with '/', at most 200 characters"},
     Mistake{"segment /a/b\n", "edge.conf:3: segment /a/b: wanted is the name of shared memory, '/' and a name"},
-    Mistake{"segment /l\n", "edge.conf:3: segment /l: who is a user is not known: inside NETWORK..."},
+    Mistake{"segment /l\n",
+            "edge.conf:3: segment /l: the networks of the users are missing; add a line: inside NETWORK..."},
     Mistake{"inside 198.18.0.0/16\nsegment /l\nclass a\n",
             "edge.conf:4: segment /l: Squid tells the classes; remove the lines of class"},
     Mistake{"inside 198.18.0.0/16\nsegment /l\nexcess socket=/s\n",
@@ -207,13 +211,13 @@ TEST(EdgeConfig, ARateThatIsFound)
     EXPECT_EQ(Refused("link rate=auto max=2Mbit\n"), "edge.conf:1: min is missing" + why);
     EXPECT_EQ(Refused("link rate=auto min=2Mbit\n"), "edge.conf:1: max is missing" + why);
     EXPECT_EQ(Refused("link rate=auto min=3Mbit max=2Mbit\n"), "edge.conf:1: min=3Mbit: is above max=2Mbit");
-    EXPECT_EQ(Refused("link rate=auto min=none max=2Mbit\n"), "edge.conf:1: min=none: a number with a "
-              "unit is wanted: bit, kbit, Mbit, Gbit (for example 2Mbit)");
+    EXPECT_EQ(Refused("link rate=auto min=none max=2Mbit\n"), "edge.conf:1: min=none: not a number with a "
+              "unit (bit, kbit, Mbit, Gbit); allowed are 1kbit to 1000Gbit, as in 2Mbit");
     EXPECT_EQ(Refused("link rate=auto min=1Mbit max=2000Gbit\n"),
               "edge.conf:1: max=2000Gbit: allowed are 1kbit to 1000Gbit");
     EXPECT_EQ(Refused("link rate=2Mbit max=2Mbit\n"),
               "edge.conf:1: max=2Mbit: is for rate=auto alone; leave it out with rate=2Mbit");
-    EXPECT_EQ(Refused(link + queue), "edge.conf:1: rate=auto: which packets come down the link is not known: "
+    EXPECT_EQ(Refused(link + queue), "edge.conf:1: rate=auto: the networks of the users are missing; add a line: "
                                      "inside NETWORK...");
     EXPECT_EQ(Refused(link + "queue number=3 threads=2\n" + inside),
               "edge.conf:1: rate=auto: both directions of a connection are to be seen by one thread; the queue is to "

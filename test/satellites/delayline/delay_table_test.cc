@@ -96,7 +96,8 @@ TEST(DelayTable, FileWithCommentsAndItsLineInTheMessage)
         FAIL() << "accepted";
     } catch (const RuleError &error) {
         EXPECT_STREQ(error.what(),
-                     "delays.txt:2: delay=6: a number with a unit is wanted: us, ms, s (for example 100ms)");
+                     "delays.txt:2: delay=6: not a number with a unit (us, ms, s); allowed are 0ms to 10s, as in "
+                     "100ms");
     }
 }
 
@@ -108,7 +109,7 @@ TEST(DelayTable, RefusalsNameTheValueAndWhatIsAllowed)
               "t:1: prefix=198.19.1/24: not an address; allowed are ADDRESS and ADDRESS/LENGTH of IPv4 or IPv6");
     EXPECT_EQ(Refusal("198.19.1.0/33 6ms"), "t:1: prefix=198.19.1.0/33: the length of a prefix is 0 to 32");
     EXPECT_EQ(Refusal("2001:2::/129 6ms"), "t:1: prefix=2001:2::/129: the length of a prefix is 0 to 128");
-    EXPECT_EQ(Refusal("198.19.1.0/8 6ms"), "t:1: prefix=198.19.1.0/8: has bits set beyond its length of 8");
+    EXPECT_EQ(Refusal("198.19.1.0/8 6ms"), "t:1: prefix=198.19.1.0/8: the bits after the first 8 must be 0");
     for (const char *delay : {"-1ms", "11s", "nanms", "infs"})
         EXPECT_EQ(Refusal(std::string("::/0 ") + delay),
                   std::string("t:1: delay=") + delay + ": allowed are 0ms to 10s");

@@ -69,24 +69,28 @@ TEST_P(PageConfigRefused, Line)
 INSTANTIATE_TEST_SUITE_P(
     Lines, PageConfigRefused,
     testing::Values(Case{"lisen 1", "page.conf:1: \"lisen\": unknown; a line begins with listen, host"},
-                    Case{"listen", "something is missing; wanted is: listen ADDRESS:PORT"},
-                    Case{"\nlisten localhost:80", "page.conf:2: listen localhost:80: wanted is ADDRESS:PORT"},
-                    Case{"listen 127.0.0.1", "wanted is ADDRESS:PORT"}, Case{"listen 127.0.0.1:0", "1 to 65535"},
-                    Case{"listen 127.0.0.1:65536", "1 to 65535"}, Case{"listen ::1:80", "wanted is ADDRESS:PORT"},
+                    Case{"listen", "a value is missing; give listen ADDRESS:PORT"},
+                    Case{"\nlisten localhost:80", "page.conf:2: listen localhost:80: give ADDRESS:PORT"},
+                    Case{"listen 127.0.0.1", "give ADDRESS:PORT"}, Case{"listen 127.0.0.1:0", "1 to 65535"},
+                    Case{"listen 127.0.0.1:65536", "1 to 65535"}, Case{"listen ::1:80", "give ADDRESS:PORT"},
                     Case{"listen 127.0.0.1:80 x", "\"x\" is too much"},
                     Case{"listen 127.0.0.1:80\nlisten 127.0.0.1:81", "line 1 has it already"},
-                    Case{"listen 10.0.0.1:80", "a line is wanted: token FILE"},
-                    Case{"listen 0.0.0.0:80\ntoken /t", "is wanted: host NAME..."},
-                    Case{"token t", "wanted is a path from '/' on"}, Case{"host a:80", "without port"},
-                    Case{"host <b>", "host <b>: wanted is a name"}, Case{"pace 0s", "allowed are 1s to 60s"},
-                    Case{"pace 61s", "allowed are 1s to 60s"}, Case{"pace 5", "allowed are 1s to 60s"},
+                    Case{"listen 10.0.0.1:80", "add a line: token FILE"},
+                    Case{"listen 0.0.0.0:80\ntoken /t", "add a line: host NAME..."},
+                    Case{"token t", "must be a path that begins with '/'"}, Case{"host a:80", "without port"},
+                    Case{"host <b>", "host <b>: wanted is a name"},
+                    Case{"pace 0s", "allowed are whole seconds, 1s to 60s"},
+                    Case{"pace 61s", "allowed are whole seconds, 1s to 60s"},
+                    Case{"pace 5", "allowed are whole seconds, 1s to 60s"},
                     Case{"user a/b", "a name has letters"}, 
-                    Case{"boost /b", "boost /b: not everybody on this machine may boost; a line is wanted: token"},
-                    Case{"names n", "names n: wanted is a path"},
-                    Case{"leases", "wanted is: leases FILE"}, Case{"users_listen 10.0.0.1", "wanted is ADDRESS:PORT"},
-                    Case{"users_listen 0.0.0.0:3881", "users_listen 0.0.0.0:3881: by which names"},
+                    Case{"boost /b",
+                         "boost /b: everybody who sees the page could boost, so it needs a password; add a line: "
+                         "token"},
+                    Case{"names n", "names n: must be a path"},
+                    Case{"leases", "give leases FILE"}, Case{"users_listen 10.0.0.1", "give ADDRESS:PORT"},
+                    Case{"users_listen 0.0.0.0:3881", "users_listen 0.0.0.0:3881: the page does not know"},
                     Case{"users_listen 127.0.0.1:3880", "127.0.0.1:3880: the port of listen 127.0.0.1:3880"},
-                    Case{"users_listen [::]:3880\nhost g", "which shows all users; another one is wanted"}));
+                    Case{"users_listen [::]:3880\nhost g", "which shows all users; give another"}));
 
 TEST(PageToken, AFileOfOneLine)
 {

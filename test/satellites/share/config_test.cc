@@ -74,7 +74,7 @@ TEST_P(ShareMistakes, NameLineValueAndWhatIsAllowed) { EXPECT_EQ(Refused(GetPara
 INSTANTIATE_TEST_SUITE_P(ShareConfig, ShareMistakes, testing::Values(
     Mistake{"", "share.conf: a line is missing: link NAME"},
     Mistake{"link a/b\n", "share.conf:1: link \"a/b\": a name has letters, digits, '-', '_' and '.', at most 32"},
-    Mistake{"link a b\n", "share.conf:1: \"b\" is too much; wanted is: link NAME"},
+    Mistake{"link a b\n", "share.conf:1: \"b\" is too much; give link NAME"},
     Mistake{"link a\nlink b\n", "share.conf:2: \"link\": line 1 has it already"},
     Mistake{"lnk a\n", "share.conf:1: \"lnk\": unknown; a line begins with link, gateway, other, store, segment, "
                        "control and user"},
@@ -96,12 +96,12 @@ INSTANTIATE_TEST_SUITE_P(ShareConfig, ShareMistakes, testing::Values(
     Mistake{"store host=a tls=on key=/x\n", "share.conf:1: certificate and key go together"},
     Mistake{"store host=a user=u\n", "share.conf:1: user=u: wanted are a name of letters, digits, '-', '_' and '.', "
                                      "and password-file=PATH"},
-    Mistake{"store host=a password-file=x\n", "share.conf:1: password-file=x: wanted is a path from '/' on of at most "
-                                              "4095 characters"},
+    Mistake{"store host=a password-file=x\n", "share.conf:1: password-file=x: must be a path that begins with '/', at "
+                                              "most 4095 characters"},
     Mistake{"store host=a database=16\n", "share.conf:1: database=16: allowed are 0 to 15"},
-    Mistake{"segment s\n", "share.conf:1: segment s: wanted is a path from '/' on of at most 200 characters"},
+    Mistake{"segment s\n", "share.conf:1: segment s: must be a path that begins with '/', at most 200 characters"},
     Mistake{"segment /a/b\n", "share.conf:1: segment /a/b: wanted is the name of shared memory, '/' and a name"},
-    Mistake{"control c\n", "share.conf:1: control c: wanted is a path from '/' on of at most 107 characters"}));
+    Mistake{"control c\n", "share.conf:1: control c: must be a path that begins with '/', at most 107 characters"}));
 
 class SharePassword : public testing::Test {
 protected:
