@@ -13,13 +13,13 @@ namespace msfrs {
 /// The first rows of each parameter table here, in this order. Lengths are given in packets in both modes, so that the
 /// same values and defaults serve both.
 constexpr msfrs_param ModeParam = {"mode", MSFRS_CHOICE, "", "packets", 0, 0, "packets|bytes",
-                                   "what the buffer and its thresholds count"};
+                                   "unit of the buffer and its thresholds"};
 constexpr msfrs_param LimitParam = {"limit", MSFRS_INT, "packets", "0", 1, 1e7, nullptr,
-                                    "the buffer B; if it is not given, the host's limit, or 1000 where it has none"};
+                                    "size of the buffer, B; default: the host's limit, or 1000 if the host has none"};
 constexpr msfrs_param PacketParam = {"packet", MSFRS_INT, "bytes", "1500", 1, 65535, nullptr,
-                                     "a typical packet: mode=bytes counts so many bytes for each of limit"};
+                                     "size of a typical packet; with mode=bytes the buffer is limit times this size"};
 constexpr msfrs_param EcnParam = {"ecn", MSFRS_BOOL, "", "on", 0, 0, nullptr,
-                                  "mark what can carry a mark instead of dropping it early"};
+                                  "mark ECN-capable packets instead of dropping them early"};
 
 /// The buffer of B packets or bytes.
 struct Buffer {
@@ -31,11 +31,11 @@ struct Buffer {
     /// \returns whether they are allowed; if not, err holds a sentence
     bool init(const msfrs_host &host, const msfrs_value *const params, char *const err, const size_t length)
     {
-        constexpr int64_t Default = 1000;
+        constexpr int64_t Default = 1000; // packets
         bytes = params[0].i == 1;
         packet = bytes ? params[2].i : 1;
         if (bytes && !host.exact) {
-            std::snprintf(err, length, "mode=bytes needs the size of an item when it arrives, which nobody knows of a "
+            std::snprintf(err, length, "mode=bytes needs the size of an item when it arrives, which is unknown for a "
                           "request; allowed here is mode=packets");
             return false;
         }

@@ -123,15 +123,16 @@ void Gauges(void *const inst, const msfrs_class *const c, double *const out)
 const msfrs_param Params[] = {
     msfrs::QueueParam, msfrs::FullPacketParam,
     {"target", MSFRS_REAL, "ms", "5", 0.001, 1e6, nullptr,
-     "how long items may wait for ever; at least a full packet's time on the link"},
+     "acceptable standing queueing delay; at least the transmission time of a full packet"},
     {"interval", MSFRS_REAL, "ms", "100", 0.01, 1e7, nullptr,
-     "how long they may wait longer than that before one is dropped: a round trip of most connections"},
+     "time for which the delay may exceed target before a drop; at least the RTT of most connections"},
     msfrs::EcnParam,
 };
 
 const msfrs_gauge GaugeTable[] = {
     {"judged", "items", "dropped or marked"},
-    {"count", "items", "count of the law while its queue, if it is one, is being dropped from; else 0"},
+    {"count", "items",
+     "drop count of the control law while it drops; 0 if it does not, or with one queue for each flow"},
 };
 
 const msfrs_aqm_ops Ops = {
@@ -141,6 +142,6 @@ const msfrs_aqm_ops Ops = {
 } // namespace
 
 MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, State, State>(
-    "codel", "controlled delay: drops at the head of a queue in which all wait for too long",
+    "codel", "controlled delay: drops at the head of a queue whose delay stays above a target",
     "Nichols, Jacobson, McGregor, Iyengar, Controlled delay active queue management, RFC 8289 (2018)",
     MSFRS_MAY_MARK | MSFRS_NO_LIMIT, Ops, Params, GaugeTable);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// droptail: drops what does not fit into the buffer, nothing else. The baseline of every AQM. Textbook; no departures.
-/// Never marks: a full buffer has no room for the packet, marked or not.
+/// droptail: drops an arrival that does not fit into the buffer, nothing else. The baseline of every AQM. Textbook; no
+/// departures. Never marks: a full buffer has no room for the packet, marked or not.
 #include "aqm/buffer.h"
 #include "plugin/describe.h"
 
@@ -27,5 +27,5 @@ const msfrs_aqm_ops Ops = {
 } // namespace
 
 MSFRS_EXPORTED_PLUGIN = msfrs::Describe<msfrs::Buffer>(
-    "droptail", "drops what does not fit into the buffer",
+    "droptail", "drops arrivals that do not fit into the buffer",
     "textbook; the buffer of a router without an AQM", 0, Ops, Params);

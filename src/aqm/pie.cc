@@ -44,6 +44,7 @@ struct Instance {
     bool ecn;
 };
 
+/// ns without an item after which the state starts anew: bounds the updates to make up for (4,000 at the default).
 constexpr msfrs_time Forgotten = 60'000'000'000;
 
 Instance &Self(void *const inst) { return *static_cast<Instance *>(inst); }
@@ -144,18 +145,22 @@ void Gauges(void *const inst, const msfrs_class *const c, double *const out)
 
 const msfrs_param Params[] = {
     msfrs::QueueParam, msfrs::FullPacketParam,
-    {"target", MSFRS_REAL, "ms", "15", 0.001, 1e6, nullptr, "the wait that the probability is steered to"},
-    {"update", MSFRS_REAL, "ms", "15", 0.1, 1e4, nullptr, "how often the probability changes"},
-    {"burst", MSFRS_REAL, "ms", "150", 0, 1e6, nullptr, "for how long nothing is dropped of a queue that was short"},
-    {"alpha", MSFRS_REAL, "1/s", "0.125", 0, 1000, nullptr, "what an update adds for each second beyond the target"},
-    {"beta", MSFRS_REAL, "1/s", "1.25", 0, 1000, nullptr, "what it adds for each second more than at the last update"},
+    {"target", MSFRS_REAL, "ms", "15", 0.001, 1e6, nullptr, "reference queueing delay"},
+    {"update", MSFRS_REAL, "ms", "15", 0.1, 1e4, nullptr, "interval between updates of the probability"},
+    {"burst", MSFRS_REAL, "ms", "150", 0, 1e6, nullptr,
+     "burst allowance: time for which a queue that was short is not dropped from"},
+    {"alpha", MSFRS_REAL, "1/s", "0.125", 0, 1000, nullptr,
+     "integral gain: change of the probability at an update for each second above target"},
+    {"beta", MSFRS_REAL, "1/s", "1.25", 0, 1000, nullptr,
+     "proportional gain: the same for each second of growth since the last update"},
     msfrs::EcnParam,
-    {"mark_most", MSFRS_REAL, "%", "10", 0, 100, nullptr, "probability beyond which all are dropped, none marked"},
+    {"mark_most", MSFRS_REAL, "%", "10", 0, 100, nullptr,
+     "probability above which ECN-capable packets are dropped, too"},
 };
 
 const msfrs_gauge GaugeTable[] = {
-    {"probability", "%", "probability of a drop, where a queue is a class's, or all are one"},
-    {"wait", "ms", "how long what left last had waited; likewise"},
+    {"probability", "%", "probability of a drop; not available with one queue for each flow"},
+    {"wait", "ms", "sojourn time of the last departure; not available with one queue for each flow"},
 };
 
 const msfrs_aqm_ops Ops = {
@@ -165,6 +170,6 @@ const msfrs_aqm_ops Ops = {
 } // namespace
 
 MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, State, State>(
-    "pie", "drops arrivals with a probability that is steered by how long items wait",
+    "pie", "drops arrivals with a probability controlled by the queueing delay",
     "Pan, Natarajan, Baker, White, Proportional integral controller enhanced (PIE), RFC 8033 (2017)",
     MSFRS_MAY_MARK | MSFRS_NO_LIMIT, Ops, Params, GaugeTable);

@@ -13,10 +13,10 @@ namespace msfrs {
 
 /// The first rows of the parameter table of an AQM that uses Watched, in this order.
 constexpr msfrs_param QueueParam = {"queue", MSFRS_CHOICE, "", "flow", 0, 0, "flow|class|all",
-                                    "what is one queue: what waits of a flow, of a class, or all, as the scheduler has "
-                                    "them"};
+                                    "scope of one queue and its state: a flow, a class, or all items; match it to the "
+                                    "scheduler's queues"};
 constexpr msfrs_param FullPacketParam = {"packet", MSFRS_INT, "bytes", "1514", 1, 65535, nullptr,
-                                         "a full packet on the link; so much is no queue"};
+                                         "size of a full packet on the link; such a backlog is no standing queue"};
 
 inline msfrs_time Nanoseconds(const double ms) { return static_cast<msfrs_time>(ms * 1e6); }
 
@@ -34,7 +34,7 @@ public:
     /// \param params a table's values, of which the first are those above
     void init(const msfrs_host &host, const msfrs_value *const params)
     {
-        who_ = params[0].i;
+        scope_ = params[0].i;
         packet_ = params[1].i;
         exact_ = host.exact;
     }
@@ -43,9 +43,9 @@ public:
     {
         const auto &f = *i.flow;
         const auto &c = *f.cls;
-        if (who_ == All)
+        if (scope_ == All)
             return queue(&all_, q.length, q.bytes);
-        if (who_ == Class || (c.flags & MSFRS_AGGREGATE))
+        if (scope_ == Class || (c.flags & MSFRS_AGGREGATE))
             return queue(c.aqm_state, c.backlog, c.backlog_cost);
         return queue(f.aqm_state, f.backlog, f.backlog_cost);
     }
@@ -54,22 +54,23 @@ public:
     const State *stateOf(const msfrs_class *const c) const
     {
         if (!c)
-            return who_ == All ? &all_ : nullptr;
-        return who_ == Class || (who_ == Flow && (c->flags & MSFRS_AGGREGATE)) ? static_cast<State *>(c->aqm_state)
-                                                                              : nullptr;
+            return scope_ == All ? &all_ : nullptr;
+        return scope_ == Class || (scope_ == Flow && (c->flags & MSFRS_AGGREGATE))
+                   ? static_cast<State *>(c->aqm_state)
+                   : nullptr;
     }
 
     int64_t packet() const { return packet_; }
 
 private:
-    enum Who { Flow, Class, All };
+    enum Scope { Flow, Class, All };
 
     Queue queue(void *const state, const uint32_t items, const int64_t bytes) const
     {
         return {*static_cast<State *>(state), items, exact_ ? bytes : items * packet_};
     }
 
-    int64_t who_, packet_;
+    int64_t scope_, packet_;
     bool exact_;
     State all_;
 };

@@ -86,8 +86,8 @@ Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, 
             throw ConfigError(std::string(kind) + " " + p->name + " must know " + why);
     };
     refuse(&scheduler(), "scheduler",
-           "what an item costs before it is served, which nobody does for a request; it can schedule packets");
-    refuse(this->aqm(), "AQM", "the size of an item that arrives, which nobody does for a request");
+           "the cost of an item before it is served, which is unknown for a request; it can schedule packets");
+    refuse(this->aqm(), "AQM", "the size of an item that arrives, which is unknown for a request");
     schedInst_ = std::make_unique<Instance>(*this, sched_);
     schedState_ = schedInst_->state.get();
     schedItem_ = scheduler().item_size ? sizeof(ItemRecord) : 0;

@@ -11,7 +11,7 @@ namespace msfrs {
 
 /// \tparam Members of flows: Round, or a template with the same calls
 /// \tparam FlowTurn state of a flow in Members; derived from Turn
-/// \tparam Shares whether there is the parameter `share`, the second of the table
+/// \tparam Shares whether the table has the parameter `share`, its second row
 template <template <class> class Members, class FlowTurn, bool Shares>
 class ClassFlows {
 public:
@@ -29,7 +29,7 @@ public:
     using Instance = ClassRound<ClassState>;
 
     static constexpr uint32_t ParamCount = Shares ? 2 : 1;
-    static constexpr uint32_t Keeps = 1; ///< msfrs_plugin::keeps: what Save() puts
+    static constexpr uint32_t Keeps = 1; ///< msfrs_plugin::keeps: version of the data that Save() puts
     static const msfrs_param Params[2];
     static const msfrs_sched_ops Ops;
 

@@ -16,12 +16,12 @@ inline double CostOf(const msfrs_item &i) { return static_cast<double>(std::max<
 /// The first two rows of the parameter table of a scheduler that uses ClassRound, in this order.
 constexpr msfrs_param QuantumParam = {
     "quantum", MSFRS_INT, "bytes", "1514", 1, 1e9, nullptr,
-    "what a weight of 1 may send in a round; at least the largest item for O(1)"};
+    "bytes for a weight of 1 in a round; O(1) a packet if at least the largest packet"};
 constexpr msfrs_param ShareParam = {
-    "share", MSFRS_CHOICE, "", "class", 0, 0, "class|user", "whose the weight is: the class's, or each user's of it"};
+    "share", MSFRS_CHOICE, "", "class", 0, 0, "class|user", "owner of the weight: the class, or each of its users"};
 
 constexpr msfrs_gauge DeficitGauge = {
-    "deficit", "bytes", "deficit of a class; below 0 it is in debt for what was charged afterwards"};
+    "deficit", "bytes", "deficit of a class; negative: debt for bytes charged after they were sent"};
 
 /// \tparam ClassState derived from Turn, with `msfrs_class *cls` and `Round<Member> members`
 template <class ClassState>

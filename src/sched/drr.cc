@@ -21,8 +21,8 @@
 /// Requests are not packets (MSF-RS, sections 2.1 and 2.2): their cost is unknown when they are picked, so a flow's
 /// turn lasts until responses arrive. The shares hold all the same, with bursts of one RTT.
 ///
-/// Cost: O(1) while quantum * weight is at least the largest item; below that, rounds that serve nobody are walked at
-/// most twice, O(members of the level).
+/// Cost: O(1) while quantum * weight is at least the largest item; below that, rounds that serve no member are walked
+/// at most twice, O(members of the level).
 #include "plugin/describe.h"
 #include "sched/class_flows.h"
 

@@ -8,8 +8,8 @@
 ///
 /// Beyond the paper, for costs that are only known afterwards and for items larger than a quantum:
 ///   - A deficit may go below 0. A member in debt keeps its position in the ring, queued or not, and the quanta of the
-///     rounds pay its debt: a member that is served for a long time while others queue keeps its debt, less what the
-///     others had in the same time.
+///     rounds pay its debt: a member that is served for a long time while others queue keeps its debt, less the
+///     service of the others in the same time.
 ///   - Service while no member of the level is queued costs nothing, and is not recorded.
 ///   - A round in which no deficit suffices is repeated in one step, as often as needed, so that a debt or an item of
 ///     any size costs at most two passes.

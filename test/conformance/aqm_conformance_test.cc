@@ -181,11 +181,11 @@ TEST_P(Aqm, WorksWithEverySchedulerOrSaysWhyNot)
         const auto plugin = sched.load().plugin;
         std::string wanted;
         if (plugin->ops().flags & MSFRS_NEEDS_COST)
-            wanted = std::string("scheduler ") + plugin->ops().name + " must know what an item costs before it is "
-                     "served, which nobody does for a request; it can schedule packets";
+            wanted = std::string("scheduler ") + plugin->ops().name + " must know the cost of an item before it is "
+                     "served, which is unknown for a request; it can schedule packets";
         else if (CountsBytes(GetParam()))
             wanted = std::string(GetParam().load().plugin->ops().name) + ": mode=bytes needs the size of an item when "
-                     "it arrives, which nobody knows of a request; allowed here is mode=packets";
+                     "it arrives, which is unknown for a request; allowed here is mode=packets";
         EXPECT_EQ(reason, wanted) << sched.text();
     }
 }

@@ -348,8 +348,8 @@ def test_a_plugin_whose_file_is_overwritten_in_place(place, slow_link):
 @BOTH
 @pytest.mark.sanitized
 @pytest.mark.parametrize('line, words', (
-    ('msfrs_arbiter drfq', 'scheduler drfq must know what an item costs before it is served'),
-    ('msfrs_arbiter atfq', 'scheduler atfq must know what an item costs before it is served'),
+    ('msfrs_arbiter drfq', 'scheduler drfq must know the cost of an item before it is served'),
+    ('msfrs_arbiter atfq', 'scheduler atfq must know the cost of an item before it is served'),
     ('msfrs_admission red mode=bytes', 'mode=bytes needs the size of an item when it arrives'),
     ('msfrs_admission red min=60 max=50', 'min=60'),
     ('msfrs_admission faba limit=0', 'limit=0 is not allowed: wanted is a whole number from 1 to 10000000 packets'),

@@ -318,7 +318,7 @@ TEST(EngineRefusal, NamesThePluginAndItsReason)
     EXPECT_EQ(refusal(checker + " refuse=silently", Engine::Cost::Measured),
               "checker: refuses to start without a reason");
     EXPECT_EQ(refusal(TestModule("checker-cost"), Engine::Cost::Measured),
-              "scheduler checker must know what an item costs before it is served, which nobody does for a request; "
+              "scheduler checker must know the cost of an item before it is served, which is unknown for a request; "
               "it can schedule packets");
     EXPECT_EQ(refusal(TestModule("checker-cost"), Engine::Cost::Exact), "accepted");
     // The scheduler has been started when the AQM refuses, and must be ended (checked by the sanitizers).

@@ -234,21 +234,24 @@ template <class Algorithm>
 const msfrs_param BucketAqm<Algorithm>::Params[9] = {
     ModeParam, LimitParam, PacketParam,
     {"bucket", MSFRS_CHOICE, "", "flow", 0, 0, "flow|class|tree",
-     "who has a token bucket: every flow, every class, or flows within the tree of classes"},
-    {"alpha", MSFRS_REAL, "", "1", 0.01, 10, nullptr, "tokens T as a multiple of limit; the paper: 1 to 1.2"},
-    {"lambda1", MSFRS_REAL, "", "0.5", 0, 1, nullptr, "fill of a bucket below which its packets are dropped at random"},
-    {"lambda2", MSFRS_REAL, "", "0.25", 0, 1, nullptr, "fill at which the probability is maxp; 1 at an empty bucket"},
-    {"maxp", MSFRS_REAL, "%", "2", 0, 100, nullptr, "probability of a drop at lambda2"}, EcnParam,
+     "owner of a token bucket: each flow, each class, or each flow within the tree of classes"},
+    {"alpha", MSFRS_REAL, "", "1", 0.01, 10, nullptr,
+     "number of tokens, T, as a multiple of limit; the paper: 1 to 1.2"},
+    {"lambda1", MSFRS_REAL, "", "0.5", 0, 1, nullptr,
+     "fill level of a bucket below which its packets are dropped at random"},
+    {"lambda2", MSFRS_REAL, "", "0.25", 0, 1, nullptr,
+     "fill level at which the drop probability is maxp; it rises to 1 at an empty bucket"},
+    {"maxp", MSFRS_REAL, "%", "2", 0, 100, nullptr, "drop probability at lambda2"}, EcnParam,
 };
 
 template <class Algorithm>
 const msfrs_gauge BucketAqm<Algorithm>::GaugeTable[6] = {
-    {"buckets", "", "token buckets, that is active flows or aggregates"},
+    {"buckets", "", "token buckets: one for each active flow or aggregate"},
     {"tokens", "packets or bytes", "tokens in the buckets"},
     {"sigma", "packets or bytes", "tokens owed to the buckets; below 0: owed by them"},
-    {"height", "packets or bytes", "tokens that a class may hold; of the instance: T, all there are"},
+    {"height", "packets or bytes", "tokens that a class may hold; of the instance: T, the number of all tokens"},
     {"departures", "packets", "packets that have left the queue"},
-    {"picks", "", "buckets visited to hand out tokens"},
+    {"picks", "", "buckets visited to distribute tokens"},
 };
 
 template <class Algorithm>

@@ -53,7 +53,7 @@ const msfrs_param Params[] = {
     msfrs::ModeParam, msfrs::LimitParam, msfrs::PacketParam,
     msfrs::MinParam, msfrs::MaxParam, msfrs::MaxpParam, msfrs::WeightParam, msfrs::TransmissionParam, msfrs::EcnParam,
     msfrs::GentleParam,
-    {"draws", MSFRS_INT, "packets", "1", 1, 64, nullptr, "how many queued packets an arrival is compared with"},
+    {"draws", MSFRS_INT, "packets", "1", 1, 64, nullptr, "number of queued packets that an arrival is compared with"},
 };
 
 const msfrs_aqm_ops Ops = {

@@ -117,13 +117,14 @@ void Gauges(void *const inst, const msfrs_class *const c, double *const out)
 const msfrs_param Params[] = {
     msfrs::ModeParam, msfrs::LimitParam, msfrs::PacketParam,
     msfrs::MinParam, msfrs::MaxParam, msfrs::MaxpParam, msfrs::WeightParam, msfrs::TransmissionParam, msfrs::EcnParam,
-    {"minq", MSFRS_INT, "packets", "4", 0, 1e6, nullptr, "queued packets up to which a flow sees no coin; the paper: 2 "
+    {"minq", MSFRS_INT, "packets", "4", 0, 1e6, nullptr,
+     "queued packets below which a flow has no random drops; the paper: 2 "
      "for small buffers, 4 for large ones"},
 };
 
 const msfrs_gauge GaugeTable[] = {
     msfrs::AverageGauge,
-    {"active", "flows", "flows with packets in the queue, which alone have state"},
+    {"active", "flows", "flows with packets in the queue; no other flow has state"},
 };
 
 const msfrs_aqm_ops Ops = {
@@ -133,5 +134,5 @@ const msfrs_aqm_ops Ops = {
 } // namespace
 
 MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, void, FlowState>(
-    "fred", "flow random early drop: RED with each flow's share of the buffer in view",
+    "fred", "flow random early drop: RED that limits each flow's share of the buffer",
     "Lin, Morris, Dynamics of random early detection (1997)", MSFRS_MAY_MARK, Ops, Params, GaugeTable);

@@ -37,17 +37,17 @@ inline double GentleProfile(const double u, const double low, const double high,
 }
 
 constexpr msfrs_param MinParam = {"min", MSFRS_REAL, "% of limit", "25", 0, 100, nullptr,
-                                  "average queue from which packets are dropped at random"};
+                                  "average queue above which packets are dropped at random"};
 constexpr msfrs_param MaxParam = {"max", MSFRS_REAL, "% of limit", "50", 0, 100, nullptr,
-                                  "average queue at which the probability is maxp"};
-constexpr msfrs_param MaxpParam = {"maxp", MSFRS_REAL, "%", "2", 0, 100, nullptr, "probability of a drop at max"};
+                                  "average queue at which the drop probability is maxp"};
+constexpr msfrs_param MaxpParam = {"maxp", MSFRS_REAL, "%", "2", 0, 100, nullptr, "drop probability at max"};
 constexpr msfrs_param WeightParam = {"weight", MSFRS_REAL, "", "0.002", 1e-9, 1, nullptr,
-                                     "w of the average: how much the latest queue length counts"};
+                                     "gain of the moving average: weight of the latest queue length"};
 constexpr msfrs_param TransmissionParam = {"transmission", MSFRS_INT, "ns", "1200000", 1, 1e12, nullptr,
-                                           "how long a typical packet takes on the link: the average decays so much "
-                                           "slower on an idle link"};
+                                           "transmission time of a typical packet: on an idle link the average decays "
+                                           "as if an empty queue were sampled that often"};
 constexpr msfrs_param GentleParam = {"gentle", MSFRS_BOOL, "", "on", 0, 0, nullptr,
-                                     "whether the probability rises to 1 at twice max, or jumps at max"};
+                                     "raise the drop probability to 1 at twice max; off: drop every packet above max"};
 
 class Red {
 public:

@@ -48,7 +48,8 @@ namespace {
 using namespace msfrs;
 
 enum Loop { Packets, Domain, Strict };
-constexpr int64_t MostPackets = 4096; ///< of a loop, regardless of its time domain
+/// Packets of a loop, regardless of its time domain. It bounds the memory and the time of a loop's first pick.
+constexpr int64_t MostPackets = 4096;
 
 struct FlowState {
     msfrs_flow *flow;
@@ -372,17 +373,17 @@ void Gauges(void *const inst, const msfrs_class *, double *const out)
 
 const msfrs_param Params[] = {
     {"loop", MSFRS_CHOICE, "", "packets", 0, 0, "packets|time|strict",
-     "what makes a scheduling loop: a number of packets, a time domain, or one packet (strictest fairness)"},
-    {"packets", MSFRS_INT, "packets", "20", 1, MostPackets, nullptr, "x, the packets of a loop; for loop=packets"},
-    {"domain", MSFRS_INT, "ns", "1000000", 1, 1e11, nullptr, "T2 - T1, the time domain of a loop; for loop=time"},
+     "extent of a scheduling loop: a number of packets, a time domain, or one packet (strictest fairness)"},
+    {"packets", MSFRS_INT, "packets", "20", 1, MostPackets, nullptr, "packets in a loop, x; for loop=packets"},
+    {"domain", MSFRS_INT, "ns", "1000000", 1, 1e11, nullptr, "time domain of a loop, T2 - T1; for loop=time"},
     {"flow_order", MSFRS_BOOL, "", "off", 0, 0, nullptr,
-     "end a loop before a flow's second packet, so that none overtakes another of its flow"},
+     "end a loop before the second packet of a flow, so that packets of a flow are never reordered"},
     {"rate", MSFRS_INT, "bit/s", "1000000000", 1, 8e11, nullptr,
-     "rate of the link, to weigh bytes against processing time"},
+     "rate of the link, which converts bytes to transmission time"},
 };
 
 const msfrs_gauge GaugeTable[] = {
-    {"virtual_time", "us", "V, the greatest active time of a packet that was picked"},
+    {"virtual_time", "us", "virtual time V: the greatest active time of a packet picked so far"},
     {"loops", "", "scheduling loops begun"},
 };
 
@@ -394,6 +395,6 @@ const msfrs_sched_ops Ops = {
 } // namespace
 
 MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, void, FlowState, ItemState>(
-    "atfq", "active time fairness queueing: equal active time, in the order that wastes least of the resources",
+    "atfq", "active time fairness queueing: equal active time, in the order that idles the resources least",
     "Zhang et al., ATFQ: a fair and efficient packet scheduling method in multi-resource environments (2015)",
     MSFRS_NEEDS_COST | MSFRS_MULTI_RESOURCE, Ops, Params, GaugeTable);

@@ -192,12 +192,13 @@ void Resumed(void *const inst, msfrs_item *const i, const int served, const msfr
 }
 
 const msfrs_param Params[] = {
-    {"quantum", MSFRS_INT, "bytes", "1500", 1, 1e9, nullptr, "credit that a class of weight 1 gets at a replenishment"},
-    {"strict", MSFRS_BOOL, "", "off", 0, 0, nullptr, "whether the class called ef goes before all others"},
+    {"quantum", MSFRS_INT, "bytes", "1500", 1, 1e9, nullptr,
+     "credit added to a class of weight 1 at each replenishment"},
+    {"strict", MSFRS_BOOL, "", "off", 0, 0, nullptr, "serve the class named ef before all others"},
 };
 
 const msfrs_gauge GaugeTable[] = {
-    {"credit", "bytes", "what a class may still send before it waits; negative: owes"},
+    {"credit", "bytes", "bytes that a class may send before the next replenishment; negative: debt"},
 };
 
 const msfrs_sched_ops Ops = {
@@ -208,6 +209,6 @@ const msfrs_sched_ops Ops = {
 } // namespace
 
 MSFRS_EXPORTED_PLUGIN = msfrs::Describe<Instance, ClassState, void, msfrs::ItemLinks>(
-    "diffserv", "classes scanned from the heaviest, each as far as its credit goes",
+    "diffserv", "DiffServ edge: deficit round robin between classes, scanned from the heaviest",
     "Lin, Lin, Yang, Lin, DiffServ edge routers over network processors (2003), section Scheduler", MSFRS_FLOW_ORDER,
     Ops, Params, GaugeTable, Keeps);

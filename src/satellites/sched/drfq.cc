@@ -163,9 +163,9 @@ void Gauges(void *const inst, const msfrs_class *, double *const out)
 
 const msfrs_param Params[] = {
     {"memory", MSFRS_CHOICE, "", "none", 0, 0, "none|dovetail",
-     "whether a flow's time on each resource is remembered apart"},
+     "none: one clock for a flow; dovetail: a clock for each resource, so that unused time on one is made up"},
     {"rate", MSFRS_INT, "bit/s", "1000000000", 1, 8e11, nullptr,
-     "rate of the link, to weigh bytes against processing time"},
+     "rate of the link, which converts bytes to transmission time"},
 };
 
 const msfrs_gauge GaugeTable[] = {

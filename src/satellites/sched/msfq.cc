@@ -458,7 +458,7 @@ void Resumed(void *const inst, msfrs_item *const i, const int served, msfrs_time
 }
 
 const msfrs_param Params[] = {
-    {"share", MSFRS_CHOICE, "", "class", 0, 0, "class|user", "whose the weight is: the class's, or each user's of it"},
+    {"share", MSFRS_CHOICE, "", "class", 0, 0, "class|user", "owner of the weight: the class, or each of its users"},
 };
 
 const msfrs_gauge GaugeTable[] = {

@@ -170,8 +170,8 @@ void Gauges(void *, const msfrs_class *const c, double *const out) { out[0] = c 
 constexpr msfrs_param Params[] = {
     msfrs::QuantumParam,
     msfrs::ShareParam,
-    {"divisor", MSFRS_INT, "buckets", "1024", 1, 65536, nullptr, "buckets of the hash, for each class"},
-    {"perturb", MSFRS_INT, "s", "60", 0, 86400, nullptr, "after how long the hash takes new salt; 0: never"},
+    {"divisor", MSFRS_INT, "buckets", "1024", 1, 65536, nullptr, "hash buckets in each class"},
+    {"perturb", MSFRS_INT, "s", "60", 0, 86400, nullptr, "interval between changes of the hash's salt; 0: never"},
 };
 
 const msfrs_sched_ops Ops = {

@@ -284,7 +284,7 @@ def test_plugins_are_listed_with_their_parameters():
     done = subprocess.run([PROGRAM, '--plugins', PLUGINS], capture_output=True, text=True, check=True)
     for name in (path.stem for folder in ('sched', 'aqm') for path in (ROOT / 'src' / folder).glob('*.am')):
         assert re.search(rf'^{name}: \S', done.stdout, re.MULTILINE), done.stdout
-    assert re.search('^ +quantum=1514 +a whole number from 1 to 1000000000 bytes  +what a weight', done.stdout,
+    assert re.search('^ +quantum=1514 +a whole number from 1 to 1000000000 bytes  +bytes for a weight', done.stdout,
                      re.MULTILINE), done.stdout
     refused = subprocess.run([PROGRAM, '--check', '--plugins', PLUGINS], capture_output=True, text=True, check=False)
     assert refused.returncode == 2 and 'give one configuration file' in refused.stderr, refused
