@@ -39,9 +39,8 @@ def _number(what, low, high, kind=float, several=False):
         except ValueError:
             values = ()
         if not values or not all(low <= value <= high for value in values):
-            wanted = f'are {what}, each {low:g} to {high:g}, with commas between' if several else \
-                f'is {what}, {low:g} to {high:g}'
-            raise argparse.ArgumentTypeError(f'{text!r}: wanted {wanted}')
+            allowed = f'each {low:g} to {high:g}, with commas between' if several else f'{low:g} to {high:g}'
+            raise argparse.ArgumentTypeError(f'{text!r}: expected {what}, {allowed}')
         return values if several else values[0]
     return read
 
@@ -69,10 +68,10 @@ def _weights(text):
         except ValueError:
             weights[name] = 0.0
         if not (name.isalnum() and name.islower() and 0 < weights[name] <= 10000):
-            raise argparse.ArgumentTypeError(f'{word!r}: wanted is NAME=WEIGHT, the name in small letters and digits, '
+            raise argparse.ArgumentTypeError(f'{word!r}: expected NAME=WEIGHT, the name in small letters and digits, '
                                              'the weight above 0 and at most 10000')
     if len(weights) > 7 or len(weights) != len(text.split(',')):
-        raise argparse.ArgumentTypeError(f'{text!r}: wanted are 1 to 7 classes, each once')
+        raise argparse.ArgumentTypeError(f'{text!r}: expected 1 to 7 classes, each once')
     return weights
 
 
@@ -96,7 +95,7 @@ def _parameter(text):
     name, _, value = text.partition('=')
     workload, dot, parameter = name.partition('.')
     if not dot or not value or workload not in workloads.names():
-        raise argparse.ArgumentTypeError(f'{text!r}: wanted is WORKLOAD.PARAMETER=VALUE, for example open.load=0.9')
+        raise argparse.ArgumentTypeError(f'{text!r}: expected WORKLOAD.PARAMETER=VALUE, for example open.load=0.9')
     try:
         checked = workloads.get(workload)({parameter: value})
     except TrialError as error:

@@ -249,7 +249,7 @@ void Fields::add(const std::string_view word)
 {
     const auto equals = word.find('=');
     if (equals == word.npos || equals + 1 == word.size())
-        refuse("\"" + Shown(word) + "\": wanted is FIELD=VALUE; the fields are " + Listed(names_));
+        refuse("\"" + Shown(word) + "\": expected FIELD=VALUE; the fields are " + Listed(names_));
     const auto name = word.substr(0, equals);
     const auto known = std::find(names_.begin(), names_.end(), name);
     if (known == names_.end())

@@ -86,7 +86,7 @@ struct Line {
         const std::string name(need());
         checkPath("segment ", name, Most);
         if (name.size() < 2 || name.find('/', 1) != name.npos)
-            refuse("segment " + Shown(name) + ": wanted is the name of shared memory, '/' and a name");
+            refuse("segment " + Shown(name) + ": expected the name of shared memory, '/' and a name");
         end();
         return name;
     }

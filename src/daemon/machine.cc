@@ -49,7 +49,7 @@ void CheckControl(const Written &control)
         return;
     const auto there = Look(control.value);
     if (there == Found::Directory)
-        Refuse(control, "it is a directory; wanted is the path of a socket in one");
+        Refuse(control, "it is a directory; expected the path of a socket in one");
     if (there == Found::Other)
         Refuse(control, "there is something that is no socket");
     const auto above = Above(control.value);

@@ -13,7 +13,7 @@ namespace {
 void Require(const bool holds, const std::string &what, const double value, const char *const wanted)
 {
     if (!holds)
-        throw ConfigError(what + " " + Number(value) + " is not allowed: wanted is " + wanted);
+        throw ConfigError(what + " " + Number(value) + " is not allowed: expected " + wanted);
 }
 
 } // namespace
@@ -29,7 +29,7 @@ void CheckRequestConfig(const RequestConfig &c)
         Require(c.quantum > 0, "quantum", static_cast<double>(c.quantum),
                 "more than 0 bytes where the link's rate is to be found");
         if (c.window.law != WindowLaw::Bytes)
-            throw ConfigError("window law paper is not allowed where the link's rate is to be found: wanted is bytes");
+            throw ConfigError("window law paper is not allowed where the link's rate is to be found: expected bytes");
     }
     Require(positive(c.rate), "link rate", c.rate, "a rate above 0 bit/s");
     Require(c.overhead >= 0 && c.overhead <= 1, "link overhead", c.overhead, "a share from 0 to 1");
@@ -49,7 +49,7 @@ void CheckRequestConfig(const RequestConfig &c)
     Require(c.maxPerUser > 0, "queued requests per user", c.maxPerUser, "1 or more");
     Require(c.maxQueued > 0, "queued requests in all", c.maxQueued, "1 or more");
     if (c.classes.empty())
-        throw ConfigError("there is no class: wanted is at least one, and one of them the default");
+        throw ConfigError("there is no class: expected at least one, and one of them the default");
     for (size_t n = 0; n < c.classes.size(); ++n) {
         const auto &cls = c.classes[n];
         if (cls.name.empty())

@@ -33,7 +33,7 @@ std::string Hint(const std::string &name, const int error)
     case EINVAL:
     case ENOSPC: return "; kernel.shmmax, shmall or shmmni (sysctl) allow no more: raise them, or remove what "
                         "ipcs -m lists and nobody uses";
-    case ENOMEM: return "; wanted are " + std::to_string(sizeof(Segment)) + " bytes";
+    case ENOMEM: return "; expected " + std::to_string(sizeof(Segment)) + " bytes";
     default: return "";
     }
 }
@@ -72,7 +72,7 @@ Mapping Mapping::Open(const std::string &name)
         FailBy(name, "cannot be looked at", errno);
     if (found.shm_segsz < sizeof(Segment)) {
         Fail(name,
-             "it has " + std::to_string(found.shm_segsz) + " bytes; wanted are " + std::to_string(sizeof(Segment)));
+             "it has " + std::to_string(found.shm_segsz) + " bytes; expected " + std::to_string(sizeof(Segment)));
     }
     Mapping made(id);
     made.attach(name);

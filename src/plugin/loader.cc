@@ -95,7 +95,7 @@ void CheckAbi(const msfrs_plugin &p, const std::string &path, const msfrs_kind k
         throw ConfigError("plugin " + path + " is not an msfrs plugin: its magic number is wrong");
     if (p.abi_major != MSFRS_ABI_MAJOR || p.abi_minor > MSFRS_ABI_MINOR) {
         throw ConfigError("plugin " + path + " was built for ABI " + version(p.abi_major, p.abi_minor) +
-                          ", wanted is ABI " + version(MSFRS_ABI_MAJOR, 0) + " to " +
+                          ", expected ABI " + version(MSFRS_ABI_MAJOR, 0) + " to " +
                           version(MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR) + "; rebuild it" +
                           (p.abi_major == 1 ? " with this host's header; since ABI 2.0 `dequeued` of an AQM returns a "
                                               "verdict"
@@ -113,7 +113,7 @@ void CheckAbi(const msfrs_plugin &p, const std::string &path, const msfrs_kind k
                           ", allowed are 1 (scheduler) and 2 (AQM)");
     }
     if (p.kind != static_cast<uint32_t>(kind))
-        throw ConfigError("plugin " + path + " is " + WithArticle(p.kind) + ", wanted is " + WithArticle(kind));
+        throw ConfigError("plugin " + path + " is " + WithArticle(p.kind) + ", expected " + WithArticle(kind));
     const auto ops = kind == MSFRS_SCHED ? had.sched : had.aqm;
     if (p.ops_size < ops)
         refuseSize("table of operations (ops_size)", p.ops_size, ops);

@@ -119,7 +119,7 @@ std::vector<msfrs_value> ParseParams(const msfrs_plugin &plugin, const std::vect
         given[n] = true;
         if (!Parse(p, setting.value, values[n])) {
             throw ConfigError(std::string(plugin.name) + " parameter " + p.name + "=" + setting.value +
-                              " is not allowed: wanted is " + Allowed(p));
+                              " is not allowed: expected " + Allowed(p));
         }
     }
     return values;

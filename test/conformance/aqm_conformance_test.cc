@@ -321,7 +321,7 @@ TEST(AqmRefusal, ThresholdsInTheWrongOrder)
         EXPECT_EQ(refusal(std::string(name) + " lambda1=0.2"),
                   std::string(name) + ": lambda1=0.2 must be greater than lambda2=0.25");
     }
-    EXPECT_EQ(refusal("red maxp=101"), "red parameter maxp=101 is not allowed: wanted is a number from 0 to 100 %");
+    EXPECT_EQ(refusal("red maxp=101"), "red parameter maxp=101 is not allowed: expected a number from 0 to 100 %");
     EXPECT_EQ(refusal("faba buckets=class"),
               "faba has no parameter 'buckets'; it has mode, limit, packet, bucket, alpha, lambda1, lambda2, maxp, "
               "ecn");

@@ -132,7 +132,7 @@ def test_without_netem_that_is_said(start):
 def test_a_wrong_option_is_refused(start):
     code, said = finish(start('--rates', 'fast'), 120)
     assert code == 2
-    assert "argument --rates: 'fast': wanted are rates in Mbit/s" in said
+    assert "argument --rates: 'fast': expected rates in Mbit/s" in said
 
 
 def test_without_net_admin_that_is_said(start, tmp_path):

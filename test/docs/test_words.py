@@ -20,6 +20,7 @@ RETIRED = {
     r'goes on in another class': 'is moved to another class',
     r'\bpassage\b': 'migration plan',
     r'\bdues\b': 'fair shares',
+    r'\bwanted (is|are)\b': 'expected',
 }
 PLACES = ('README.md', 'CONTRIBUTING.md', 'docs', 'conf', 'src', 'squid-patches', 'fieldtrial', 'msfrsctl', 'papers',
           'edgetrial', 'examples', 'docker', 'test')

@@ -150,7 +150,7 @@ OTHERS = (
     last(*ON, 'msfrs_arbiter nosuch')("no scheduler 'nosuch': */nosuch.so: No such file or directory; * has: *fifo*msf*"),
     last(*ON, 'msfrs_arbiter msf woke=virtual')("msf has no parameter 'woke'; it has *"),
     last(*ON, 'msfrs_arbiter msf wake=early')(
-        'msf parameter wake=early is not allowed: wanted is one of virtual paper'),
+        'msf parameter wake=early is not allowed: expected one of virtual paper'),
     last('msfrs_admission none limit=5')('limit= is too much; none takes no parameters'),
     last(*ON, 'msfrs_admission nosuch')("no AQM 'nosuch': */nosuch.so: No such file or directory; * has: *"),
     *((lines, next(line for line in lines if line.startswith(at)), says) for lines, at, says in (

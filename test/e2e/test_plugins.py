@@ -137,7 +137,7 @@ def test_a_scheduler_of_another_abi(place, fabric, arguments, major, minor):
     wanted, newest = abi()
     got = f'{wanted + major}.{newest + minor}'
     assert said.endswith(f"{line_of(place, 'msfrs_arbiter')}: msfrs_arbiter: plugin {path} was built for ABI {got}, "
-                         f'wanted is ABI {wanted}.0 to {wanted}.{newest}; rebuild it'), said
+                         f'expected ABI {wanted}.0 to {wanted}.{newest}; rebuild it'), said
 
 
 @BOTH
@@ -145,9 +145,9 @@ def test_a_scheduler_of_another_abi(place, fabric, arguments, major, minor):
 def test_a_plugin_of_another_kind(place, fabric, arguments):
     path = build_plugin(place, kind='MSFRS_AQM')
     said = refused(place, fabric, ON + f'msfrs_arbiter {path}\n', *arguments)
-    assert said.endswith(f'msfrs_arbiter: plugin {path} is an AQM, wanted is a scheduler'), said
+    assert said.endswith(f'msfrs_arbiter: plugin {path} is an AQM, expected a scheduler'), said
     said = refused(place, fabric, ON + 'msfrs_admission msf\n', *arguments)
-    assert re.search(r'msfrs_admission: plugin \S+/msf\.so is a scheduler, wanted is an AQM$', said), said
+    assert re.search(r'msfrs_admission: plugin \S+/msf\.so is a scheduler, expected an AQM$', said), said
 
 
 @BOTH
@@ -352,8 +352,8 @@ def test_a_plugin_whose_file_is_overwritten_in_place(place, slow_link):
     ('msfrs_arbiter atfq', 'scheduler atfq must know the cost of an item before it is served'),
     ('msfrs_admission red mode=bytes', 'mode=bytes needs the size of an item when it arrives'),
     ('msfrs_admission red min=60 max=50', 'min=60'),
-    ('msfrs_admission faba limit=0', 'limit=0 is not allowed: wanted is a whole number from 1 to 10000000 packets'),
-    ('msfrs_admission choke draws=0', 'draws=0 is not allowed: wanted is a whole number from 1 to 64'),
+    ('msfrs_admission faba limit=0', 'limit=0 is not allowed: expected a whole number from 1 to 10000000 packets'),
+    ('msfrs_admission choke draws=0', 'draws=0 is not allowed: expected a whole number from 1 to 64'),
 ))
 def test_a_plugin_that_does_not_fit_requests(place, fabric, arguments, line, words):
     """Schedulers of packets with exact costs, AQMs that count bytes: refused with the reason."""

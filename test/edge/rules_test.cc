@@ -112,8 +112,8 @@ TEST(Rules, MessagesSayWhereWhatAndWhatIsAllowed)
         {"from=any mark=be",
          "name \"from=any\": a rule begins with its name: letters, digits, '-', '_' and '.', at most 32"},
         {"r colour=red mark=be", "field \"colour\": unknown; " + fields},
-        {"r mark", "\"mark\": wanted is FIELD=VALUE; " + fields},
-        {"r mark=", "\"mark=\": wanted is FIELD=VALUE; " + fields},
+        {"r mark", "\"mark\": expected FIELD=VALUE; " + fields},
+        {"r mark=", "\"mark=\": expected FIELD=VALUE; " + fields},
         {"r from=any from=any mark=be", "field \"from\": given twice"},
         {"r", "mark is missing; " + points},
         {"r mark=af5", "mark=af5: not a code point; " + points},
@@ -169,7 +169,7 @@ TEST(Rules, WhatCannotBeShownIsNot)
               "edge.rules:1: from=1.2.3.4?x: not an address; allowed are any, ADDRESS, ADDRESS/LENGTH and FIRST-LAST "
               "of IPv4 or IPv6");
     EXPECT_EQ(Refused("r \x1b[2J\xff"),
-              "edge.rules:1: \"?[2J?\": wanted is FIELD=VALUE; the fields are from, to, protocol, from-port, to-port, "
+              "edge.rules:1: \"?[2J?\": expected FIELD=VALUE; the fields are from, to, protocol, from-port, to-port, "
               "rate, depth and mark");
     EXPECT_EQ(Refused("r mark=" + std::string(100, 'x')),
               "edge.rules:1: mark=" + std::string(60, 'x') + "...: not a code point; allowed are ef, af11, af12, af13, "

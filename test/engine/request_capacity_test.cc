@@ -63,12 +63,12 @@ protected:
 TEST_F(FoundRateTest, BoundsThatCannotBeAreRefused)
 {
     config.bounds = {3e6, 2e6};
-    EXPECT_EQ(refusal(config), "greatest link rate 2000000 is not allowed: wanted is a rate of at least the least");
+    EXPECT_EQ(refusal(config), "greatest link rate 2000000 is not allowed: expected a rate of at least the least");
     config.bounds = {-1, 2e6};
-    EXPECT_EQ(refusal(config), "least link rate -1 is not allowed: wanted is a rate above 0 bit/s");
+    EXPECT_EQ(refusal(config), "least link rate -1 is not allowed: expected a rate above 0 bit/s");
     config.bounds = {1e6, 2e6};
     config.quantum = 0;
-    EXPECT_EQ(refusal(config), "quantum 0 is not allowed: wanted is more than 0 bytes where the link's "
+    EXPECT_EQ(refusal(config), "quantum 0 is not allowed: expected more than 0 bytes where the link's "
                                "rate is to be found");
     config.quantum = 1000;
     EXPECT_EQ(refusal(config), "accepted");

@@ -41,7 +41,7 @@ def test_a_file_is_read_as_the_simulator_reads_it(tmp_path):
     trace = link_trace.make(str(tmp_path / 'drive'), 1e6, 1.0, 1)
     assert trace.rates == (4 * 1504 * 80,) * 10
     (tmp_path / 'drive').write_text('5\n3\n')
-    with pytest.raises(TrialError, match='drive:2 is not allowed: wanted are times in ms'):
+    with pytest.raises(TrialError, match='drive:2 is not allowed: expected times in ms'):
         link_trace.make(str(tmp_path / 'drive'), 1e6, 1.0, 1)
 
 

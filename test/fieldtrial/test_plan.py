@@ -307,35 +307,35 @@ def test_a_cell_survives_its_file(tmp_path):
 
 
 @pytest.mark.parametrize('argv, words', [
-    (['--rates', '0'], "argument --rates: '0': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
-    (['--rates', '2;3'], "argument --rates: '2;3': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
+    (['--rates', '0'], "argument --rates: '0': expected rates in Mbit/s, each 0.1 to 1000, with commas between"),
+    (['--rates', '2;3'], "argument --rates: '2;3': expected rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--arms', 'fast'],
      "argument --arms: 'fast' is unknown; there are stock, stock-quic, off, stock-pools, stock-htb, stock-htb-least, "
      "stock-fq_codel, stock-cake, stock-sqm, router, router-cake, router-cake-ingress, router-sqm, "
      "router-fq_codel, msfrs-paper, msfrs, msfrs-least, msfrs-auto, msfrs-edge, "
      "msfrs-edge-party, sjf, fifo, drr, msfq"),
-    (['--users', '4.7,4,4'], "argument --users: '4.7,4,4': wanted are numbers of users, each 1 to 1000, with commas "
+    (['--users', '4.7,4,4'], "argument --users: '4.7,4,4': expected numbers of users, each 1 to 1000, with commas "
                              'between'),
-    (['--seed', '1.5'], "argument --seed: '1.5': wanted are whole numbers, each 0 to 2.14748e+09, with commas between"),
+    (['--seed', '1.5'], "argument --seed: '1.5': expected whole numbers, each 0 to 2.14748e+09, with commas between"),
     (['--users', '4,4'], '--users has 2 numbers for 3 classes (gold, silver, bronze)'),
-    (['--weights', 'gold=4,gold=2'], "argument --weights: 'gold=4,gold=2': wanted are 1 to 7 classes, each once"),
-    (['--weights', 'gold=0'], "argument --weights: 'gold=0': wanted is NAME=WEIGHT, the name in small letters and "
+    (['--weights', 'gold=4,gold=2'], "argument --weights: 'gold=4,gold=2': expected 1 to 7 classes, each once"),
+    (['--weights', 'gold=0'], "argument --weights: 'gold=0': expected NAME=WEIGHT, the name in small letters and "
                               "digits, the weight above 0 and at most 10000"),
-    (['--set', 'open=1'], "argument --set: 'open=1': wanted is WORKLOAD.PARAMETER=VALUE, for example open.load=0.9"),
+    (['--set', 'open=1'], "argument --set: 'open=1': expected WORKLOAD.PARAMETER=VALUE, for example open.load=0.9"),
     (['--set', 'open.load=3'], "argument --set: load: '3' is not a number from 0.01 to 2"),
     (['--sizes', 'pareto:1'],
-     "argument --sizes: 'pareto:1': wanted is lognormal:M:S or lognormal:M:S:MAX, M up to 20 and S from 0.01 to 10, or "
+     "argument --sizes: 'pareto:1': expected lognormal:M:S or lognormal:M:S:MAX, M up to 20 and S from 0.01 to 10, or "
      'fixed:BYTES; sizes are 64 to 128000000 bytes'),
-    (['--lanes', '0'], "argument --lanes: '0': wanted is a whole number, 1 to 64"),
-    (['--workers', '0'], "argument --workers: '0': wanted is a whole number, 1 to 32"),
-    (['--gateways', '8'], "argument --gateways: '8': wanted is a whole number, 1 to 7"),
+    (['--lanes', '0'], "argument --lanes: '0': expected a whole number, 1 to 64"),
+    (['--workers', '0'], "argument --workers: '0': expected a whole number, 1 to 32"),
+    (['--gateways', '8'], "argument --gateways: '8': expected a whole number, 1 to 7"),
     (['--gateways', '2', '--arms', 'stock,stock-htb'], '--gateways 2: arm stock-htb is for one gateway'),
     (['--workers', '2', '--hosts', 'containers'],
      '--workers 2: only with --hosts namespaces, whose Squids have a directory each for the sockets of their workers'),
     (['--quick', '--plan-name', 'today'], '--quick is a plan of its own: leave --plan-name today out'),
     (['--set', 'few.downloads=1', '--plan-name', 'full'],
      '--set makes conditions that no plan has: leave --plan-name full out'),
-    (['--seconds', '5'], "argument --seconds: '5': wanted is a number of seconds, 20 to 86400"),
+    (['--seconds', '5'], "argument --seconds: '5': expected a number of seconds, 20 to 86400"),
 ])
 def test_wrong_options_are_refused_with_what_is_allowed(argv, words, capsys):
     with pytest.raises(SystemExit) as end:

@@ -52,7 +52,7 @@ def test_a_workload_and_its_parameters_are_refused(tmp_path, change, message):
 @pytest.mark.parametrize('text', ['pareto:1', 'fixed', 'fixed:1', 'fixed:64:64', 'lognormal:9', 'lognormal:9:0',
                                   'lognormal:9:1:63', 'lognormal:9:x', 'lognormal:nan:1'])
 def test_sizes_that_are_refused(text):
-    with pytest.raises(TrialError, match=f'^{text!r}: wanted is lognormal:M:S or lognormal:M:S:MAX, M up to 20 and S'):
+    with pytest.raises(TrialError, match=f'^{text!r}: expected lognormal:M:S or lognormal:M:S:MAX, M up to 20 and S'):
         sizes.read(text, 2e6)
 
 

@@ -64,7 +64,7 @@ std::vector<Golden> Read(const std::filesystem::path &path)
             }
             if (words.size() < 2 || words.size() > 3 || words[1] != "exact")
                 throw std::invalid_argument(scenario.file + ":" + std::to_string(number) +
-                                            ": wanted is cost exact [RESOURCES]");
+                                            ": expected cost exact [RESOURCES]");
             scenario.exact = true;
             scenario.resources = words.size() > 2 ? static_cast<uint32_t>(std::stoul(words[2])) : 1;
             continue;
@@ -72,7 +72,7 @@ std::vector<Golden> Read(const std::filesystem::path &path)
         const auto colon = std::find_if(words.begin(), words.end(), [](const auto &w) { return w.back() == ':'; });
         if (colon == words.end())
             throw std::invalid_argument(scenario.file + ":" + std::to_string(number) +
-                                        ": wanted is order SCHEDULER [name=value ...]: ITEM ...");
+                                        ": expected order SCHEDULER [name=value ...]: ITEM ...");
         colon->pop_back();
         Golden one;
         one.orderLine = number;

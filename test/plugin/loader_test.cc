@@ -208,8 +208,8 @@ TEST(Loader, NotAPlugin)
 
 TEST(Loader, AnotherAbi)
 {
-    EXPECT_EQ(Refusal("other-major"), " was built for ABI 3.0, wanted is ABI 2.0 to 2.3; rebuild it");
-    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 2.4, wanted is ABI 2.0 to 2.3; rebuild it");
+    EXPECT_EQ(Refusal("other-major"), " was built for ABI 3.0, expected ABI 2.0 to 2.3; rebuild it");
+    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 2.4, expected ABI 2.0 to 2.3; rebuild it");
 }
 
 TEST(Loader, TruncatedDescriptor)
@@ -220,8 +220,8 @@ TEST(Loader, TruncatedDescriptor)
 
 TEST(Loader, AnotherKind)
 {
-    EXPECT_EQ(Refusal("accept-all", MSFRS_SCHED), " is an AQM, wanted is a scheduler");
-    EXPECT_EQ(Refusal("checker", MSFRS_AQM), " is a scheduler, wanted is an AQM");
+    EXPECT_EQ(Refusal("accept-all", MSFRS_SCHED), " is an AQM, expected a scheduler");
+    EXPECT_EQ(Refusal("checker", MSFRS_AQM), " is a scheduler, expected an AQM");
     EXPECT_EQ(Refusal("accept-all", MSFRS_AQM), "loaded");
 }
 
@@ -350,7 +350,7 @@ TEST(WrapPlugin, TellsAPluginOfAbi1WhatHasChanged)
     auto p = plugin->ops();
     p.abi_major = 1;
     p.abi_minor = 2;
-    EXPECT_EQ(Wrapped(p), "plugin (linked in) droptail was built for ABI 1.2, wanted is ABI 2.0 to 2.3; rebuild it with "
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) droptail was built for ABI 1.2, expected ABI 2.0 to 2.3; rebuild it with "
                           "this host's header; since ABI 2.0 `dequeued` of an AQM returns a verdict");
 }
 

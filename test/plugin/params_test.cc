@@ -59,19 +59,19 @@ TEST(Params, WrongValuesAreNamedWithWhatIsAllowed)
 {
     for (const char *v : {"", "x", "-6", "1000001", "7.5", "7 ", " 7", "0x7", "99999999999999999999", "1e3", "+-1"}) {
         EXPECT_EQ(Refusal({{"count", v}}), std::string("red parameter count=") + v +
-                                               " is not allowed: wanted is a whole number from -5 to 1000000 items");
+                                               " is not allowed: expected a whole number from -5 to 1000000 items");
     }
     for (const char *v : {"", "x", "-0.1", "100.1", "nan", "inf", "-inf", "1e999", "5%", " 5", "0x5"}) {
         EXPECT_EQ(Refusal({{"share", v}}), std::string("red parameter share=") + v +
-                                               " is not allowed: wanted is a number from 0 to 100 %");
+                                               " is not allowed: expected a number from 0 to 100 %");
     }
     for (const char *v : {"", "yes", "1", "On"}) {
         EXPECT_EQ(Refusal({{"ecn", v}}),
-                  std::string("red parameter ecn=") + v + " is not allowed: wanted is on or off");
+                  std::string("red parameter ecn=") + v + " is not allowed: expected on or off");
     }
     for (const char *v : {"", "four", "one|two", "1"}) {
         EXPECT_EQ(Refusal({{"mode", v}}),
-                  std::string("red parameter mode=") + v + " is not allowed: wanted is one of one two three");
+                  std::string("red parameter mode=") + v + " is not allowed: expected one of one two three");
     }
     const auto big = Refusal({{"big", "9223372036854775808"}});
     EXPECT_EQ(big.find("red parameter big=9223372036854775808 is not allowed"), 0u) << big;
@@ -103,7 +103,7 @@ TEST(Params, ADefaultThatNobodyMayWriteSaysThatNothingWasGiven)
     const msfrs_param limit[] = {{"limit", MSFRS_INT, "packets", "0", 1, 10, nullptr, ""}};
     EXPECT_EQ(ParseParams(Plugin(limit, 1), {}).front().i, 0);
     EXPECT_EQ(Refusal({{"limit", "0"}}, Plugin(limit, 1)),
-              "red parameter limit=0 is not allowed: wanted is a whole number from 1 to 10 packets");
+              "red parameter limit=0 is not allowed: expected a whole number from 1 to 10 packets");
 }
 
 TEST(Params, PrintedSettingsParseAgain)

@@ -354,7 +354,7 @@ TEST(MsfOrder, RefusesWhatWouldHaveNoEffect)
     EXPECT_EQ(refused("ahead=inf", Engine::Cost::Exact), "msf: ahead=inf" + why);
     EXPECT_EQ(refused("", Engine::Cost::Exact), "");
     EXPECT_EQ(refused("lead_time=inf"),
-              "msf parameter lead_time=inf is not allowed: wanted is a number from 0.001 to 1000000 s");
+              "msf parameter lead_time=inf is not allowed: expected a number from 0.001 to 1000000 s");
 }
 
 } // namespace

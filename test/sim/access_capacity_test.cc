@@ -82,9 +82,9 @@ TEST(AccessTrace, AFileOfMahimahisIsRepeatedAndAWrongOneRefused)
         }
         return std::string("taken");
     };
-    EXPECT_EQ(refusal("5\n3\n"), ":2 is not allowed: wanted are times in ms, none less than the one before");
+    EXPECT_EQ(refusal("5\n3\n"), ":2 is not allowed: expected times in ms, none less than the one before");
     EXPECT_EQ(refusal("5\nsix\n"), ":2 has no number of ms");
-    EXPECT_EQ(refusal(""), " is no trace: wanted is steps, wave, lte, leo or a file of Mahimahi's");
+    EXPECT_EQ(refusal(""), " is no trace: expected steps, wave, lte, leo or a file of Mahimahi's");
     std::remove(path.c_str());
 }
 

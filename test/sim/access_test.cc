@@ -524,7 +524,7 @@ TEST_F(Recorded, MistakesAreRefusedByLine)
     EXPECT_EQ(refusal(head + "1,2,tin-1,tin,s01.test,64\n"), ":2: there is no class tin");
     EXPECT_EQ(refusal(head + "1,2,gold-1,gold,s01.test,-5\n"), ":2: t_start 1 and size -5 are not what a request has");
     EXPECT_EQ(refusal("t_start,class\n1,gold\n"), ":2: there is no user");
-    EXPECT_EQ(refusal(""), " cannot be read: wanted is requests.csv of a field trial");
+    EXPECT_EQ(refusal(""), " cannot be read: expected requests.csv of a field trial");
 }
 
 } // namespace

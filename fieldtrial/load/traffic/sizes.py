@@ -94,7 +94,7 @@ def read(text, rate_bps):
         numbers = []
     if not NEEDED.get(kind, 1) <= len(numbers) <= len(limits) or \
             not all(low <= number <= high for number, (low, high) in zip(numbers, limits)):
-        raise TrialError(f'{text!r}: wanted is lognormal:M:S or lognormal:M:S:MAX, M up to 20 and S from 0.01 to 10, '
+        raise TrialError(f'{text!r}: expected lognormal:M:S or lognormal:M:S:MAX, M up to 20 and S from 0.01 to 10, '
                          f'or fixed:BYTES; sizes are {grid.LOW} to {grid.HIGH} bytes')
     if kind == 'fixed':
         return Fixed(int(numbers[0]))

@@ -85,7 +85,7 @@ Engine::Part ReadPlugin(Line &line, const msfrs_kind kind, const Surroundings &a
     for (std::string_view word; !(word = line.next()).empty();) {
         const auto equals = word.find('=');
         if (equals == word.npos)
-            line.refuse("\"" + Shown(word) + "\": wanted is PARAMETER=VALUE");
+            line.refuse("\"" + Shown(word) + "\": expected PARAMETER=VALUE");
         settings.push_back({std::string(word.substr(0, equals)), std::string(word.substr(equals + 1))});
     }
     Engine::Part part;

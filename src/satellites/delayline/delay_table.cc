@@ -28,7 +28,7 @@ void DelayTable::add(std::string_view line, const std::string &where)
         word = NextWord(line);
     const auto delay = NextWord(line);
     if (delay.empty() || !NextWord(line).empty())
-        refuse("\"" + Shown(whole) + "\": wanted is [from|to] PREFIX DELAY (for example 198.19.1.0/24 6ms)");
+        refuse("\"" + Shown(whole) + "\": expected [from|to] PREFIX DELAY (for example 198.19.1.0/24 6ms)");
     if (entries_.size() == MaxEntries)
         refuse("more than " + std::to_string(MaxEntries) + " entries");
     const Entry entry{side, Field{"prefix", word, where}.prefix(),

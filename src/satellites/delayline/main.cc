@@ -64,7 +64,7 @@ void AddArgument(DelayTable &table, std::string argument)
     const std::string where = "argument \"" + argument + "\"";
     const auto equals = argument.find('=');
     if (equals == argument.npos)
-        throw UsageError(where + ": wanted is [from:|to:]PREFIX=DELAY");
+        throw UsageError(where + ": expected [from:|to:]PREFIX=DELAY");
     argument[equals] = ' ';
     for (const std::string side : {"from:", "to:"})
         if (argument.compare(0, side.size(), side) == 0)

@@ -85,7 +85,7 @@ CpuConfig ReadFunctions(std::istream &in, const std::string &file, const edge::C
             ReadCpu(line, cpu);
             shared = true;
         } else {
-            line.refuse("\"" + Shown(word) + "\": wanted is " + FunctionUsage + ", or once " + CpuUsage);
+            line.refuse("\"" + Shown(word) + "\": expected " + FunctionUsage + ", or once " + CpuUsage);
         }
     }
     if (cpu.functions.empty())

@@ -61,7 +61,7 @@ Options ParseOptions(const int argc, char **const argv)
         }
     }
     if (argc - optind != (options.calibrate ? 0 : 2))
-        throw UsageError("wanted are two files, or --calibrate alone; see msfrs-middlebox --help");
+        throw UsageError("expected two files, or --calibrate alone; see msfrs-middlebox --help");
     if (!options.calibrate) {
         options.edge = argv[optind];
         options.functions = argv[optind + 1];

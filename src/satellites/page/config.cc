@@ -65,7 +65,7 @@ void ReadHosts(Line &line, Config &config)
         const auto host = HostOf(word);
         const bool bare = host.size() == word.size();
         if (!bare)
-            line.refuse("host " + Shown(word) + ": wanted is a name or an address, IPv6 in brackets, without port");
+            line.refuse("host " + Shown(word) + ": expected a name or an address, IPv6 in brackets, without port");
         config.hosts.push_back(host);
         if (config.hosts.size() > Most)
             line.refuse("more than " + std::to_string(Most) + " hosts");
@@ -153,7 +153,7 @@ std::string ReadToken(const std::string &path)
     token.resize(std::min(token.find_first_of("\r\n"), token.size()));
     const bool shown = std::all_of(token.begin(), token.end(), [](const char c) { return c > ' ' && c <= '~'; });
     if (token.size() < Least || token.size() > Most || !shown)
-        throw RuleError("token " + path + ": wanted is a line of " + std::to_string(Least) + " to " +
+        throw RuleError("token " + path + ": expected a line of " + std::to_string(Least) + " to " +
                         std::to_string(Most) + " letters, digits and signs, such as `openssl rand -hex 16` prints");
     return token;
 }

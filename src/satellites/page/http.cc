@@ -60,7 +60,7 @@ void ReadFirstLine(std::string_view line, Request &request)
 {
     const auto method = Front(line, " "), target = Front(line, " ");
     if (line != "HTTP/1.1" && line != "HTTP/1.0")
-        throw Refused(line.substr(0, 5) == "HTTP/" ? 505 : 400, "Wanted is HTTP/1.1.");
+        throw Refused(line.substr(0, 5) == "HTTP/" ? 505 : 400, "Expected HTTP/1.1.");
     request.head = method == "HEAD";
     request.post = method == "POST";
     if (method != "GET" && !request.head && !request.post)

@@ -20,7 +20,7 @@ std::string Character(Scanner &in, const unsigned digits)
     for (unsigned n = 0; n < digits; ++n) {
         const auto digit = HexDigit(in.take());
         if (!digit)
-            in.refuse("wanted is a hexadecimal digit");
+            in.refuse("expected a hexadecimal digit");
         code = code << 4 | *digit;
     }
     return Utf8(code);
@@ -59,7 +59,7 @@ Fields ReadFields(Scanner &in)
         }
         const auto name = in.word("_");
         if (name.empty())
-            in.refuse("wanted is a name");
+            in.refuse("expected a name");
         in.need(':');
         in.need(' ');
         fields.emplace_back(name, in.skip('"') ? Quoted(in) : std::string(in.untilAny(",}")));
@@ -91,7 +91,7 @@ double Number(const Scanner &in, const std::string_view text, const std::string_
     const auto end = text.data() + text.size();
     const auto read = std::from_chars(text.data(), end, value, std::chars_format::fixed);
     if (read.ec != std::errc() || read.ptr != end || !(value >= 0 && value < 1e18))
-        in.refuse(std::string(name) + ": wanted is a number from 0 on");
+        in.refuse(std::string(name) + ": expected a number from 0 on");
     return value;
 }
 

@@ -19,7 +19,7 @@ std::string ContentOf(const std::string &path)
     if (file.get() < 0 || fstat(file.get(), &found) < 0)
         Fail(path);
     if (!S_ISREG(found.st_mode) || found.st_size > static_cast<off_t>(NameFiles::MostSize))
-        throw SystemError(path + ": wanted is a regular file of at most " + std::to_string(NameFiles::MostSize >> 20) +
+        throw SystemError(path + ": expected a regular file of at most " + std::to_string(NameFiles::MostSize >> 20) +
                           " MB");
     std::string text(static_cast<size_t>(found.st_size), '\0');
     size_t done = 0;

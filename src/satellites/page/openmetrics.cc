@@ -12,7 +12,7 @@ std::string Name(Scanner &in)
 {
     const auto name = in.word("_:");
     if (name.empty() || (name[0] >= '0' && name[0] <= '9'))
-        in.refuse("wanted is a name");
+        in.refuse("expected a name");
     return std::string(name);
 }
 
@@ -42,7 +42,7 @@ double Number(Scanner &in)
     double value = 0;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
     if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size())
-        in.refuse("wanted is a number");
+        in.refuse("expected a number");
     return value;
 }
 

@@ -43,7 +43,7 @@ public:
     void need(const char c)
     {
         if (!skip(c))
-            refuse(std::string("wanted is '") + c + "'");
+            refuse(std::string("expected '") + c + "'");
     }
     /// Takes letters, digits and characters of `more`; possibly none.
     std::string_view word(const std::string_view more)

@@ -51,7 +51,7 @@ std::string HostOf(const Field &f)
             c == ':' || c == '_';
     };
     if (f.value.empty() || f.value.size() > MostHost || !std::all_of(f.value.begin(), f.value.end(), good))
-        f.refuse("wanted is an address or the name of a host");
+        f.refuse("expected an address or the name of a host");
     return std::string(f.value);
 }
 
@@ -85,7 +85,7 @@ void ReadStore(Line &line, Config &config)
         fields.refuse("certificate and key go together");
     if (const auto f = fields.find("user")) {
         if (!GoodName(f->value) || config.passwordFile.value.empty())
-            f->refuse("wanted are a name of letters, digits, '-', '_' and '.', and password-file=PATH");
+            f->refuse("expected a name of letters, digits, '-', '_' and '.', and password-file=PATH");
         store.user = f->value;
     }
     if (const auto f = fields.find("database"))

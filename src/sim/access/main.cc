@@ -52,7 +52,7 @@ double Value(const std::string &name, const std::string &text, const Units &unit
         known += std::string(known.empty() ? "" : " or ") + unit.name;
     }
     const auto &first = units.front();
-    throw ConfigError(name + "=" + text + " is not allowed: wanted is a number from " + Number(low / first.factor) +
+    throw ConfigError(name + "=" + text + " is not allowed: expected a number from " + Number(low / first.factor) +
                       " to " + Number(high / first.factor) + " " + first.name +
                       (units.size() > 1 ? ", with the unit " + known : ""));
 }
@@ -72,7 +72,7 @@ std::vector<double> Values(const std::string &name, const std::string &text, con
     for (const auto &part : Split(text, ','))
         values.push_back(Value(name, part, Plain, low, high));
     if (values.empty())
-        throw ConfigError(name + "= is empty: wanted are numbers separated by commas");
+        throw ConfigError(name + "= is empty: expected numbers separated by commas");
     return values;
 }
 
@@ -109,7 +109,7 @@ Option Numeric(const char *const name, const char *const help, const Units &unit
 bool YesOrNo(const std::string &name, const std::string &text)
 {
     if (text != "yes" && text != "no")
-        throw ConfigError(name + "=" + text + " is not allowed: wanted is yes or no");
+        throw ConfigError(name + "=" + text + " is not allowed: expected yes or no");
     return text == "yes";
 }
 
@@ -132,7 +132,7 @@ void SetWorkload(Wanted &w, const std::string &name, const std::string &text)
     } else if (text == "burst") {
         load.kind = Kind::Burst;
     } else {
-        throw ConfigError(name + "=" + text + " is not allowed: wanted is backlogged, phases, open, pages or burst");
+        throw ConfigError(name + "=" + text + " is not allowed: expected backlogged, phases, open, pages or burst");
     }
 }
 
@@ -157,7 +157,7 @@ void SetArms(Wanted &w, const std::string &name, const std::string &text)
     w.arms = Split(text, ',');
     for (const auto &arm : w.arms) {
         if (arm != "msfrs" && arm != "paper" && arm != "stock")
-            throw ConfigError(name + "=" + text + " is not allowed: wanted are msfrs, paper, stock, separated by "
+            throw ConfigError(name + "=" + text + " is not allowed: expected msfrs, paper, stock, separated by "
                               "commas");
     }
 }
@@ -178,7 +178,7 @@ const std::vector<Option> &Options()
          [](Wanted &w, const auto &n, const auto &t) {
              using Traffic = RunParams::Traffic;
              if (t != "http1" && t != "tunnels" && t != "new-tunnels")
-                 throw ConfigError(n + "=" + t + " is not allowed: wanted is http1, tunnels or new-tunnels");
+                 throw ConfigError(n + "=" + t + " is not allowed: expected http1, tunnels or new-tunnels");
              w.run.traffic = t == "http1"     ? Traffic::Http1
                              : t == "tunnels" ? Traffic::Tunnels
                                               : Traffic::NewTunnels; }},
@@ -196,7 +196,7 @@ const std::vector<Option> &Options()
         {"servers", "any, own: backlogged: which a user asks, own is that of the same number; any",
          [](Wanted &w, const auto &n, const auto &t) {
              if (t != "any" && t != "own")
-                 throw ConfigError(n + "=" + t + " is not allowed: wanted is any or own");
+                 throw ConfigError(n + "=" + t + " is not allowed: expected any or own");
              w.run.workload.ownServers = t == "own"; }},
         {"users", "in each class; 4,4,4",
          [](Wanted &w, const auto &n, const auto &t) { w.users = Values(n, t, 0, 1e4); }},
@@ -243,7 +243,7 @@ const std::vector<Option> &Options()
         Numeric("rtt", "msfrs_link rtt=; 300ms", Durations, 1e6, 1e10, config(&RequestConfig::rtt)),
         {"law", "msfrs_window law=, bytes or paper; bytes", [](Wanted &w, const auto &n, const auto &t) {
              if (t != "bytes" && t != "paper")
-                 throw ConfigError(n + "=" + t + " is not allowed: wanted is bytes or paper");
+                 throw ConfigError(n + "=" + t + " is not allowed: expected bytes or paper");
              w.run.config.window.law = t == "bytes" ? WindowLaw::Bytes : WindowLaw::Paper; }},
         Numeric("target", "msfrs_window target=; 99%", Shares, 0.01, 0.9999, window(&WindowParams::target)),
         Numeric("interval", "msfrs_window interval=; 1s", Durations, 1e7, 1e12, window(&WindowParams::interval)),
@@ -261,20 +261,20 @@ const std::vector<Option> &Options()
         {"show", "trace: print what C does, lines of s and bit/s from then on, and run nothing; runs",
          [](Wanted &w, const auto &n, const auto &t) {
              if (t != "trace" && t != "runs")
-                 throw ConfigError(n + "=" + t + " is not allowed: wanted is trace or runs");
+                 throw ConfigError(n + "=" + t + " is not allowed: expected trace or runs");
              w.traceAlone = t == "trace"; }},
         Numeric("workers", "of the gateway, each with a scheduler; 1", Plain, 1, 8, run(&RunParams::workers)),
         {"split", "random, class, user: to which of them requests come; random",
          [](Wanted &w, const auto &n, const auto &t) {
              if (t != "random" && t != "class" && t != "user")
-                 throw ConfigError(n + "=" + t + " is not allowed: wanted is random, class or user");
+                 throw ConfigError(n + "=" + t + " is not allowed: expected random, class or user");
              w.run.split = t == "class"  ? RunParams::Split::Class
                            : t == "user" ? RunParams::Split::User
                                          : RunParams::Split::Random; }},
         {"kernel", "old, new: the gateway's, new from Linux 6.16 on, whose mean of round trips falls at once; old",
          [](Wanted &w, const auto &n, const auto &t) {
              if (t != "old" && t != "new")
-                 throw ConfigError(n + "=" + t + " is not allowed: wanted is old or new");
+                 throw ConfigError(n + "=" + t + " is not allowed: expected old or new");
              w.run.kernelTakesLeast = t == "new"; }},
         {"course", "yes: print W, W+, U and C second by second; no",
          [](Wanted &w, const auto &n, const auto &t) { w.course = YesOrNo(n, t); }},
@@ -295,7 +295,7 @@ Wanted Parse(const int argc, char **const argv)
             std::string known;
             for (const auto &option : Options())
                 known += std::string("\n  ") + option.name + "=  " + option.help;
-            throw ConfigError(word + " is not known: wanted is name=value, of" + known);
+            throw ConfigError(word + " is not known: expected name=value, of" + known);
         }
         found->set(wanted, name, word.substr(middle + 1));
     }

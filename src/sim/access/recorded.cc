@@ -28,7 +28,7 @@ std::vector<Arrival> ReadRecorded(const std::string &path, const std::vector<std
     std::ifstream file(path);
     std::string line;
     if (!std::getline(file, line))
-        throw ConfigError(path + " cannot be read: wanted is requests.csv of a field trial");
+        throw ConfigError(path + " cannot be read: expected requests.csv of a field trial");
     std::map<std::string, size_t> column;
     for (const auto &name : Cells(line))
         column.emplace(name, column.size());

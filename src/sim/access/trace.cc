@@ -69,14 +69,14 @@ RateTrace Recorded(const std::string &path, const msfrs_time end)
     size_t line = 1;
     for (; file >> ms; ++line) {
         if (!(ms >= 0) || ms < last || ms > 1e9)
-            throw ConfigError(path + ":" + std::to_string(line) + " is not allowed: wanted are times in ms, none less "
+            throw ConfigError(path + ":" + std::to_string(line) + " is not allowed: expected times in ms, none less "
                               "than the one before");
         packets.resize(std::max(packets.size(), static_cast<size_t>(ms * Ms / FileStep) + 1));
         ++packets.back();
         last = ms;
     }
     if (packets.empty())
-        throw ConfigError(path + " is no trace: wanted is steps, wave, lte, leo or a file of Mahimahi's");
+        throw ConfigError(path + " is no trace: expected steps, wave, lte, leo or a file of Mahimahi's");
     if (!file.eof())
         throw ConfigError(path + ":" + std::to_string(line) + " has no number of ms");
     RateTrace trace;

@@ -262,7 +262,7 @@ def test_what_is_missing_is_said_in_a_sentence(site, made):
         code, said = same.refused()
         assert code == 1 and said.endswith('sock: another msfrs-edge listens there\n')
     daemon.configure('link rate=1\n')
-    assert daemon.refused() == (2, f'msfrs-edge: {daemon.file}:1: rate=1: a number with a unit is wanted: bit, kbit, '
+    assert daemon.refused() == (2, f'msfrs-edge: {daemon.file}:1: rate=1: expected a number with a unit: bit, kbit, '
                                    'Mbit, Gbit (for example 2Mbit)\n')
     daemon.file.unlink()
     assert daemon.refused() == (2, f'msfrs-edge: {daemon.file}: cannot be opened: No such file or directory\n')
@@ -293,7 +293,7 @@ def test_plugins_are_listed_with_their_parameters():
 @pytest.mark.parametrize('line, said', (
     ('user nosuchuser', 'user nosuchuser: unknown on this machine'),
     ('user root', 'user root: must not be root'),
-    ('control {here}', 'control {here}: it is a directory; wanted is the path of a socket in one'),
+    ('control {here}', 'control {here}: it is a directory; expected the path of a socket in one'),
     ('control {here}/edge.conf', 'control {here}/edge.conf: there is something that is no socket'),
     ('control {here}/edge.conf/sock', 'control {here}/edge.conf/sock: {here}/edge.conf is no directory'),
     ('control {here}/a/b/sock', 'control {here}/a/b/sock: there is no directory {here}/a, and a start makes the last one '

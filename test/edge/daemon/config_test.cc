@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
     Mistake{"scheduler\n", "edge.conf:3: a value is missing; give scheduler NAME [PARAMETER=VALUE]..."},
     Mistake{"scheduler drr quantum=0\n", "edge.conf:3: drr parameter quantum=0 is not allowed: wanted is a whole "
                                          "number from 1 to 1000000000 bytes"},
-    Mistake{"scheduler drr fast\n", "edge.conf:3: \"fast\": wanted is PARAMETER=VALUE"},
+    Mistake{"scheduler drr fast\n", "edge.conf:3: \"fast\": expected PARAMETER=VALUE"},
     Mistake{"class a weight=0\n", "edge.conf:3: weight=0: allowed are 0.001 to 1000000"},
     Mistake{"class a\nclass a\n", "edge.conf:4: class a: declared above already; give each class a name of its own"},
     Mistake{"class a/b\n", "edge.conf:3: class \"a/b\": a name has letters, digits, '-', '_' and '.', at most 32"},
@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
     Mistake{"inside 198.18.0.0/16\nsegment /l\nexcess socket=/s\n",
             "edge.conf:4: segment /l: the same bytes would be charged twice; remove the line of excess"},
     Mistake{"rules /nowhere\n", "edge.conf:3: /nowhere: cannot be opened: No such file or directory"},
-    Mistake{"aqm droptail limit=0\n", "edge.conf:3: droptail parameter limit=0 is not allowed: wanted is a whole number "
+    Mistake{"aqm droptail limit=0\n", "edge.conf:3: droptail parameter limit=0 is not allowed: expected a whole number "
                                       "from 1 to 10000000 packets"},
     Mistake{"aqm droptail limit=2000\n", "edge.conf:3: droptail: limit=2000 would never be reached: the host queues 1000 packets "
                                      "at most; allowed are 1 to 1000"},
@@ -253,7 +253,7 @@ TEST(EdgeConfig, WhatAReloadCannotChange)
 
 TEST(EdgeConfig, AnotherKindOfPluginIsRefused)
 {
-    EXPECT_NE(Refused(Least + "scheduler codel\n").find("codel.so is an AQM, wanted is a scheduler"), std::string::npos);
+    EXPECT_NE(Refused(Least + "scheduler codel\n").find("codel.so is an AQM, expected a scheduler"), std::string::npos);
     EXPECT_EQ(Refused(Least + "aqm nosuch\n").find("edge.conf:3: no AQM 'nosuch'"), 0u);
 }
 

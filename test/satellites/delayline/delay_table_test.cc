@@ -104,7 +104,7 @@ TEST(DelayTable, FileWithCommentsAndItsLineInTheMessage)
 TEST(DelayTable, RefusalsNameTheValueAndWhatIsAllowed)
 {
     EXPECT_EQ(Refusal("198.19.1.0/24"),
-              "t:1: \"198.19.1.0/24\": wanted is [from|to] PREFIX DELAY (for example 198.19.1.0/24 6ms)");
+              "t:1: \"198.19.1.0/24\": expected [from|to] PREFIX DELAY (for example 198.19.1.0/24 6ms)");
     EXPECT_EQ(Refusal("198.19.1/24 6ms"),
               "t:1: prefix=198.19.1/24: not an address; allowed are ADDRESS and ADDRESS/LENGTH of IPv4 or IPv6");
     EXPECT_EQ(Refusal("198.19.1.0/33 6ms"), "t:1: prefix=198.19.1.0/33: the length of a prefix is 0 to 32");

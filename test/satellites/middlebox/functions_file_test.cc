@@ -76,7 +76,7 @@ TEST(FunctionsFile, MistakesAreRefusedWithLineAndRange)
         {"cpu share=0%", "share=0%: allowed are 0.1% to 100%"},
         {"cpu share=101%", "share=101%: allowed are 0.1% to 100%"},
         {"cpu share=0.5", "share=0.5: allowed are 0.1% to 100%"},
-        {"cpu share=1%\ncpu share=1%", "functions.conf:2: \"cpu\": wanted is function NAME"},
+        {"cpu share=1%\ncpu share=1%", "functions.conf:2: \"cpu\": expected function NAME"},
     };
     for (const auto &c : cases) {
         const auto said = RefusalOf([&] { Read(c.text + "\n"); });

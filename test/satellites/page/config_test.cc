@@ -107,7 +107,7 @@ TEST(PageToken, AFileOfOneLine)
     const std::string wrongs[] = {"", "short\n", std::string(257, 'x'), "with a blank in it", "0123456789abcde\x01"};
     for (const auto &wrong : wrongs) {
         const auto said = refusal(wrong);
-        EXPECT_NE(said.find("wanted is a line of 16 to 256"), said.npos) << wrong;
+        EXPECT_NE(said.find("expected a line of 16 to 256"), said.npos) << wrong;
         EXPECT_TRUE(wrong.empty() || said.find(wrong) == said.npos) << "it is never shown";
     }
     EXPECT_NE(RefusalOf([&] { ReadToken(directory.path() + "/none"); }).find("cannot be opened"), std::string::npos);

@@ -84,7 +84,7 @@ TEST(NameFiles, AreReadAgainWhenTheyChange)
     EXPECT_TRUE(files.changed(log));
     ASSERT_EQ(said.size(), 2u);
     EXPECT_EQ(said[0], "names " + path + ": No such file or directory; its users have addresses only");
-    EXPECT_NE(said[1].find("wanted is a regular file"), std::string::npos) << "and it does not wait for a writer";
+    EXPECT_NE(said[1].find("expected a regular file"), std::string::npos) << "and it does not wait for a writer";
     EXPECT_FALSE(files.changed(log));
     EXPECT_EQ(said.size(), 2u) << "once";
     std::ofstream(path) << "10.0.0.5 Anna\n";

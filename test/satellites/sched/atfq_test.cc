@@ -359,11 +359,11 @@ INSTANTIATE_TEST_SUITE_P(, Modes, ::testing::Values("packets=1", "packets=20", "
 TEST(AtfqParameters, AreRefusedWithWhatIsAllowed)
 {
     EXPECT_EQ(WhatIsSaidTo("atfq loop=all"),
-              "atfq parameter loop=all is not allowed: wanted is one of packets time strict");
+              "atfq parameter loop=all is not allowed: expected one of packets time strict");
     EXPECT_EQ(WhatIsSaidTo("atfq packets=0"),
-              "atfq parameter packets=0 is not allowed: wanted is a whole number from 1 to 4096 packets");
+              "atfq parameter packets=0 is not allowed: expected a whole number from 1 to 4096 packets");
     EXPECT_EQ(WhatIsSaidTo("atfq domain=1e3"),
-              "atfq parameter domain=1e3 is not allowed: wanted is a whole number from 1 to 100000000000 ns");
+              "atfq parameter domain=1e3 is not allowed: expected a whole number from 1 to 100000000000 ns");
     EXPECT_EQ(WhatIsSaidTo("atfq x=3"), "atfq has no parameter 'x'; it has loop, packets, domain, flow_order, rate");
 }
 

@@ -202,9 +202,9 @@ TEST(DrfqItems, CountAgainstAnIdleFlowUntilOthersHaveCaughtUp)
 TEST(DrfqParameters, AreRefusedWithWhatIsAllowed)
 {
     EXPECT_EQ(WhatIsSaidTo("drfq memory=all"),
-              "drfq parameter memory=all is not allowed: wanted is one of none dovetail");
+              "drfq parameter memory=all is not allowed: expected one of none dovetail");
     EXPECT_EQ(WhatIsSaidTo("drfq rate=0"),
-              "drfq parameter rate=0 is not allowed: wanted is a whole number from 1 to 800000000000 bit/s");
+              "drfq parameter rate=0 is not allowed: expected a whole number from 1 to 800000000000 bit/s");
     EXPECT_EQ(WhatIsSaidTo("drfq quantum=3"), "drfq has no parameter 'quantum'; it has memory, rate");
     EXPECT_EQ(WhatIsSaidTo("drfq rate=1 rate=2"), "drfq parameter rate is given twice; rate=1 comes first");
 }

@@ -90,11 +90,11 @@ INSTANTIATE_TEST_SUITE_P(ShareConfig, ShareMistakes, testing::Values(
     Mistake{"link l\ngateway a share=50%\nother a\nstore host=h\nsegment /s\n",
             "share.conf: other a: that is this gateway"},
     Mistake{"store port=1\n", "share.conf:1: host is missing: the machine on which Valkey or Redis runs"},
-    Mistake{"store host=a,b\n", "share.conf:1: host=a,b: wanted is an address or the name of a host"},
+    Mistake{"store host=a,b\n", "share.conf:1: host=a,b: expected an address or the name of a host"},
     Mistake{"store host=a port=0\n", "share.conf:1: port=0: allowed are 1 to 65535"},
     Mistake{"store host=a ca=/x\n", "share.conf:1: ca=/x: it is for TLS, which is off: tls=on is missing"},
     Mistake{"store host=a tls=on key=/x\n", "share.conf:1: certificate and key go together"},
-    Mistake{"store host=a user=u\n", "share.conf:1: user=u: wanted are a name of letters, digits, '-', '_' and '.', "
+    Mistake{"store host=a user=u\n", "share.conf:1: user=u: expected a name of letters, digits, '-', '_' and '.', "
                                      "and password-file=PATH"},
     Mistake{"store host=a password-file=x\n", "share.conf:1: password-file=x: must be a path that begins with '/', at "
                                               "most 4095 characters"},
