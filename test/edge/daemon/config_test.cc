@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
             "edge.conf: flow host: the networks of the users are missing; add a line: inside NETWORK..."},
     Mistake{"inside 198.18.0.1/16\n", "edge.conf:3: inside=198.18.0.1/16: the bits after the first 16 must be 0"},
     Mistake{"scheduler\n", "edge.conf:3: a value is missing; give scheduler NAME [PARAMETER=VALUE]..."},
-    Mistake{"scheduler drr quantum=0\n", "edge.conf:3: drr parameter quantum=0 is not allowed: wanted is a whole "
+    Mistake{"scheduler drr quantum=0\n", "edge.conf:3: drr parameter quantum=0 is not allowed: expected a whole "
                                          "number from 1 to 1000000000 bytes"},
     Mistake{"scheduler drr fast\n", "edge.conf:3: \"fast\": expected PARAMETER=VALUE"},
     Mistake{"class a weight=0\n", "edge.conf:3: weight=0: allowed are 0.001 to 1000000"},
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
             "edge.conf:3: interval=1mss: not a number with a unit (us, ms, s); allowed are 10ms to 10s, as in 100ms"},
     Mistake{"segment ledger\n",
             "edge.conf:3: segment ledger: must be a path that begins with '/', at most 200 characters"},
-    Mistake{"segment /a/b\n", "edge.conf:3: segment /a/b: wanted is the name of shared memory, '/' and a name"},
+    Mistake{"segment /a/b\n", "edge.conf:3: segment /a/b: expected the name of shared memory, '/' and a name"},
     Mistake{"segment /l\n",
             "edge.conf:3: segment /l: the networks of the users are missing; add a line: inside NETWORK..."},
     Mistake{"inside 198.18.0.0/16\nsegment /l\nclass a\n",

@@ -56,7 +56,7 @@ TEST(FunctionsFile, MistakesAreRefusedWithLineAndRange)
     } cases[] = {
         {"", "functions.conf: a line is missing: function NAME class=CLASS"},
         {"\nfunction", "functions.conf:2: a value is missing; give function NAME class=CLASS"},
-        {"pace fast", "functions.conf:1: \"pace\": wanted is function NAME"},
+        {"pace fast", "functions.conf:1: \"pace\": expected function NAME"},
         {"function zip class=a alpha=1 beta=1", "function zip: allowed are forward, monitor, redundancy and encrypt"},
         {"function forward alpha=1 beta=1", "class"},
         {"function forward class=all alpha=1 beta=1", "class=all: allowed are the classes that have packets: a and b"},

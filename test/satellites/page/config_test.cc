@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"listen 10.0.0.1:80", "add a line: token FILE"},
                     Case{"listen 0.0.0.0:80\ntoken /t", "add a line: host NAME..."},
                     Case{"token t", "must be a path that begins with '/'"}, Case{"host a:80", "without port"},
-                    Case{"host <b>", "host <b>: wanted is a name"},
+                    Case{"host <b>", "host <b>: expected a name"},
                     Case{"pace 0s", "allowed are whole seconds, 1s to 60s"},
                     Case{"pace 61s", "allowed are whole seconds, 1s to 60s"},
                     Case{"pace 5", "allowed are whole seconds, 1s to 60s"},

@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(ShareConfig, ShareMistakes, testing::Values(
                                               "most 4095 characters"},
     Mistake{"store host=a database=16\n", "share.conf:1: database=16: allowed are 0 to 15"},
     Mistake{"segment s\n", "share.conf:1: segment s: must be a path that begins with '/', at most 200 characters"},
-    Mistake{"segment /a/b\n", "share.conf:1: segment /a/b: wanted is the name of shared memory, '/' and a name"},
+    Mistake{"segment /a/b\n", "share.conf:1: segment /a/b: expected the name of shared memory, '/' and a name"},
     Mistake{"control c\n", "share.conf:1: control c: must be a path that begins with '/', at most 107 characters"}));
 
 class SharePassword : public testing::Test {
