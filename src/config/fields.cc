@@ -72,7 +72,7 @@ std::string Printable(const std::string_view text)
 
 std::string Shown(const std::string_view text)
 {
-    constexpr size_t Most = 60;
+    constexpr size_t Most = 60; // characters
     return Printable(text.substr(0, Most)) + (text.size() > Most ? "..." : "");
 }
 

@@ -23,7 +23,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-constexpr size_t MostLineLength = 1024;
+constexpr size_t MostLineLength = 1024; ///< characters
 
 /// The printable characters of a text; '?' replaces the others.
 std::string Printable(std::string_view text);
@@ -37,7 +37,7 @@ std::string Listed(const std::vector<const char *> &names);
 std::optional<uint32_t> WholeNumber(std::string_view text, uint32_t most);
 /// Whether a name is of letters, digits, '-', '_' and '.', at most MostNameLength of them.
 bool GoodName(std::string_view text);
-constexpr size_t MostNameLength = 32;
+constexpr size_t MostNameLength = 32; ///< characters, as the ledger's directory has for the name of a class
 
 /// Opens a file. \throws RuleError
 std::ifstream OpenFile(const std::string &path);

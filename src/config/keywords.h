@@ -82,7 +82,7 @@ struct Line {
     /// The rest, which is the name of shared memory.
     std::string segment()
     {
-        constexpr size_t Most = 200;
+        constexpr size_t Most = 200; // characters
         const std::string name(need());
         checkPath("segment ", name, Most);
         if (name.size() < 2 || name.find('/', 1) != name.npos)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// One question, one answer, then the connection closes: for a few clients at a time, trusted or not.
+/// A server that takes one question per connection, answers it and closes: for a few clients at a time, which need not
+/// be trusted.
 #pragma once
 
 #include "daemon/event.h"

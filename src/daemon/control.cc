@@ -41,7 +41,7 @@ Descriptor Listen(const std::string &path, const std::string &program)
         throw SystemError("control " + path + ": another " + program + " listens there");
     struct stat found{};
     if (lstat(path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode))
-        throw SystemError("control " + path + ": there is something that is no socket");
+        throw SystemError("control " + path + ": exists and is not a socket");
     unlink(path.c_str());
     auto made = NewSocket(SOCK_NONBLOCK);
     const auto before = umask(0117);

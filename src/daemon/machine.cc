@@ -57,7 +57,7 @@ void CheckControl(const Written &control)
     if (directory != Found::Nothing && directory != Found::Directory)
         Refuse(control, above + " is no directory");
     if (directory == Found::Nothing && Look(Above(above)) != Found::Directory)
-        Refuse(control, "there is no directory " + Above(above) + ", and a start makes the last one alone, " + above);
+        Refuse(control, "there is no directory " + Above(above) + ", and a start creates only " + above);
 }
 
 void MakeControlDirectory(const Written &control, const std::string &user)
@@ -93,7 +93,7 @@ std::string WhyControlStays(const Written &control, const std::string &user)
 void CheckReadable(const std::string &path, const std::string &user)
 {
     if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) < 0)
-        throw RuleError(path + ": user " + user + ", as whom a reload reads it, cannot: " + std::strerror(errno));
+        throw RuleError(path + ": user " + user + ", who reads it at a reload, cannot: " + std::strerror(errno));
 }
 
 } // namespace msfrs

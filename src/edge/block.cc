@@ -7,7 +7,7 @@ namespace msfrs::edge {
 
 namespace {
 
-constexpr size_t MostPairs = 65536;
+constexpr size_t MostPairs = 65536; ///< entries of a table: 128 KB
 
 /// Merges two dimensions, unless the table would have too many entries or vectors.
 bool Pair(const VectorSet &a, const VectorSet &b, const unsigned rules, VectorSet &vectors, Pairing &pairing)

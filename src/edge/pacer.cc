@@ -18,7 +18,7 @@ void Pacer::configure(const int64_t rate, const int64_t burst)
     carry_ = 0;
     // In floating point: for a large burst at a low rate the product exceeds 64 bits.
     const double time = rate ? static_cast<double>(burst_) * PerByte / static_cast<double>(rate) : 0;
-    constexpr double Year = 3e16;
+    constexpr double Year = 3e16; // ns
     burstTime_ = static_cast<int64_t>(time < Year ? time : Year);
 }
 

@@ -19,7 +19,7 @@ namespace msfrs::edge {
 /// \returns nothing for a packet without a complete IPv4 or IPv6 header
 std::optional<FlowKey> ReadKey(const uint8_t *packet, size_t length, size_t *transport = nullptr);
 
-constexpr int MostExtensions = 8;
+constexpr int MostExtensions = 8; ///< headers: bounds the time for a packet
 
 /// Whether packets of an IP protocol have ports.
 bool HasPorts(uint32_t protocol);

@@ -38,7 +38,7 @@ struct Rule {
     CodePoint mark;
 };
 
-constexpr size_t MostRules = 65536;
+constexpr size_t MostRules = 65536; ///< 16 blocks of the classifier
 
 /// \throws RuleError unless the field's value is the name of a code point
 CodePoint CodePointNamed(const Field &);

@@ -133,7 +133,7 @@ void Quotas::load(const std::string_view text)
 {
     Reader in(text);
     if (!in.next() || in.line() != Title)
-        in.refuse("this is no file of quotas; they begin with " + std::string(Title));
+        in.refuse("not a file of quotas, which begins with " + std::string(Title));
 
     using Counts = std::unordered_map<std::string, int64_t>;
     std::unordered_map<const Account *, Counts> kept;
@@ -144,16 +144,16 @@ void Quotas::load(const std::string_view text)
         const auto first = in.word();
         if (first == "end") {
             if (Whole(in.line()) != static_cast<int64_t>(in.number()) - 1)
-                in.refuse("this is not the number of lines before it");
+                in.refuse("not the number of lines before it");
             ended = true;
         } else if (first == "class") {
             const std::string name(in.word());
             const auto period = QuotaPeriodOf(in.word());
             const auto number = Whole(in.word());
             if (name.empty() || !period || !number || !in.line().empty())
-                in.refuse("this is not of the form class NAME PERIOD NUMBER");
+                in.refuse("expected class NAME PERIOD NUMBER");
             if (!seen.insert(name).second)
-                in.refuse("class " + name + " comes twice");
+                in.refuse("class " + name + " is listed twice");
             passing.clear();
             counts = &passing;
             for (const auto &a : accounts_) {
@@ -166,16 +166,16 @@ void Quotas::load(const std::string_view text)
             const auto user = Unescaped(in.line());
             if (!counts || !bytes || *bytes < 0 || *bytes > MostBytes || !user || user->empty() ||
                     user->size() > LongestUser || in.line().find(' ') != std::string_view::npos)
-                in.refuse("this is not of the form BYTES USER, below a class");
+                in.refuse("expected BYTES USER, below a class");
             if (counts->size() >= MostUsers)
                 in.refuse("more than " + std::to_string(MostUsers) + " users of one class");
             if (counts->count(*user) > 0)
-                in.refuse("this user comes twice");
+                in.refuse("this user is listed twice");
             counts->emplace(*user, *bytes);
         }
     }
     if (!ended || in.more())
-        in.refuse(ended ? "more comes after the end" : "the text is cut here");
+        in.refuse(ended ? "text follows the end" : "the text is truncated here");
 
     for (const auto &[account, had] : kept) {
         for (const auto &[user, bytes] : had) {

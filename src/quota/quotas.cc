@@ -34,15 +34,15 @@ std::optional<QuotaFault> CheckQuotas(const std::vector<QuotaClass> &classes)
             std::string known;
             for (const auto &other : classes)
                 known += other.name == c.name ? "" : (known.empty() ? "" : ", ") + other.name;
-            return QuotaFault{n, "over=" + c.over + " names no class; " +
-                                     (known.empty() ? "there is no other one" : "known are " + known)};
+            return QuotaFault{n, "over=" + c.over + " is not another class; " +
+                                     (known.empty() ? "there is none" : "known are " + known)};
         }
     }
     size_t limited = 0;
     for (size_t n = 0; n < classes.size(); ++n) {
         limited += classes[n].bytes > 0;
         if (limited > ledger::QuotaTable::Accounts) {
-            return QuotaFault{n, "quota= is one too many: at most " + std::to_string(ledger::QuotaTable::Accounts) +
+            return QuotaFault{n, "one quota= too many: at most " + std::to_string(ledger::QuotaTable::Accounts) +
                                      " classes may have one"};
         }
         std::string way = classes[n].name;
@@ -51,7 +51,7 @@ std::optional<QuotaFault> CheckQuotas(const std::vector<QuotaClass> &classes)
             at = IndexOf(classes, classes[at].over);
             way += " to " + classes[at].name;
             if (at == n) {
-                return QuotaFault{n, "over=" + classes[n].over + " leads in a circle (" + way +
+                return QuotaFault{n, "over=" + classes[n].over + " forms a cycle (" + way +
                                          "); the last class of such a chain has no quota"};
             }
         }

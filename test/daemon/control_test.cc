@@ -109,7 +109,7 @@ TEST_F(ControlSocket, LeavesAloneWhatIsNotItsOwn)
     }
     EXPECT_NE(access(path.c_str(), F_OK), 0); // removed at the daemon's exit
     std::ofstream(path) << "a file";
-    EXPECT_EQ(refusal(), "control " + path + ": there is something that is no socket");
+    EXPECT_EQ(refusal(), "control " + path + ": exists and is not a socket");
 }
 
 TEST_F(ControlSocket, AnswersBesideAnyNumberOfClientsThatNeverEndTheirCommand)

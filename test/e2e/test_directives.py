@@ -155,9 +155,9 @@ OTHERS = (
     last(*ON, 'msfrs_admission nosuch')("no AQM 'nosuch': */nosuch.so: No such file or directory; * has: *"),
     *((lines, next(line for line in lines if line.startswith(at)), says) for lines, at, says in (
         (rated('rate=20Mbit min=2Mbit'), 'msfrs_link',
-         'min= is for rate=auto alone; leave it out with rate=20Mbit'),
+         'min= is only for rate=auto; leave it out with rate=20Mbit'),
         (rated('rate=20Mbit max=40Mbit'), 'msfrs_link',
-         'max= is for rate=auto alone; leave it out with rate=20Mbit'),
+         'max= is only for rate=auto; leave it out with rate=20Mbit'),
         *((rated(f'rate=auto interface=lo {one}'), 'msfrs_link',
            'rate=auto needs min= and max=, between which the rate is looked for; give both, as in rate=auto min=2Mbit '
            'max=80Mbit interface=eth1') for one in ('', 'min=2Mbit', 'max=80Mbit')),
@@ -191,11 +191,11 @@ OTHERS = (
     *((lines, lines[2], says) for lines, says in (
         (limited('quota=5GB/day'), 'quota= needs over=, the class to which users over quota are moved; give both'),
         (limited('over=bronze'), 'over=bronze needs quota=; give both, as in quota=5GB/day'),
-        (limited('quota=5GB/day over=bulk'), 'over=bulk names no class; known are bronze'),
+        (limited('quota=5GB/day over=bulk'), 'over=bulk is not another class; known are bronze'),
         (limited('quota=5GB/day over=gold'),
-         'over=gold leads in a circle (gold to gold); the last class of such a chain has no quota'),
+         'over=gold forms a cycle (gold to gold); the last class of such a chain has no quota'),
         (limited('quota=5GB/day over=bulk', 'msfrs_class bulk weight=1 quota=1TB/month over=gold'),
-         'over=bulk leads in a circle (gold to bulk to gold); the last class of such a chain has no quota'),
+         'over=bulk forms a cycle (gold to bulk to gold); the last class of such a chain has no quota'),
         (limited('quota=5GB/day over=bronze', 'workers 2'), ''),
         (limited('quota=1.5TB/month over=bulk', 'msfrs_class bulk weight=1 quota=1MB/hour over=bronze'), ''),
     )),

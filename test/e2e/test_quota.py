@@ -119,8 +119,8 @@ def test_counts_survive_a_restart(link):
 
 @pytest.mark.link(rate_bps=20e6)
 @pytest.mark.parametrize('text, says', (
-    (b'\x7fELF\n\0\xff', 'line 1: this is no file of quotas; they begin with msfrs-quota 1'),
-    (b'msfrs-quota 1\nclass gold day 9999999\n9999999 198.18.', 'line 2: the text is cut here'),
+    (b'\x7fELF\n\0\xff', 'line 1: not a file of quotas, which begins with msfrs-quota 1'),
+    (b'msfrs-quota 1\nclass gold day 9999999\n9999999 198.18.', 'line 2: the text is truncated here'),
     (None, 'this is no plain file'),
 ), ids=('strange', 'cut', 'directory'))
 def test_a_foreign_file_is_refused_with_one_line(link, text, says):

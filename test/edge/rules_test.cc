@@ -189,13 +189,13 @@ TEST(Rules, AreBounded)
 
 TEST(Rules, WhatIsBehindARuleThatMatchesEverythingIsRefused)
 {
-    const std::string never = "edge.rules:3: rule b never has a packet: that of line 1 matches all that it does, and the "
-                              "first counts";
+    const std::string never = "edge.rules:3: rule b never matches first: the rule in line 1 matches all of its "
+                              "packets";
     EXPECT_EQ(Refused("a mark=be\n\nb to-port=53 mark=ef\n"), never);
     EXPECT_EQ(Refused("a from=0.0.0.0/0 rate=1Mbit depth=9KB mark=be\n\nb to=198.18.0.0/15 mark=ef\n"), never);
     EXPECT_EQ(Refused("a to=::/0 mark=be\n\nb from=2001:db8::/32 protocol=tcp mark=ef\n"), never);
     EXPECT_EQ(Refused("a from=0.0.0.0/0 mark=be\nb from=::/0 mark=ef\nc from=::1 mark=ef\n"),
-              "edge.rules:3: rule c never has a packet: that of line 2 matches all that it does, and the first counts");
+              "edge.rules:3: rule c never matches first: the rule in line 2 matches all of its packets");
     EXPECT_EQ(Refused("a from=0.0.0.0/0 mark=be\nb mark=ef\n"), "accepted"); // IPv6 remains
     EXPECT_EQ(Refused("a protocol=udp mark=be\nb to-port=53 mark=ef\nc mark=be\n"), "accepted");
 }

@@ -140,12 +140,12 @@ TEST(Quotas, WhatIsWrongIsNamed)
               "0: quota= needs over=, the class to which users over quota are moved; give both");
     EXPECT_EQ(fault({{"a", 0, day, ""}, {"b", 0, day, "a"}}), "1: over=a needs quota=; give both, as in quota=5GB/day");
     EXPECT_EQ(fault({{"a", 0, day, ""}, {"b", 5, day, "c"}, {"d", 0, day, ""}}),
-              "1: over=c names no class; known are a, d");
-    EXPECT_EQ(fault({{"a", 5, day, "b"}}), "0: over=b names no class; there is no other one");
+              "1: over=c is not another class; known are a, d");
+    EXPECT_EQ(fault({{"a", 5, day, "b"}}), "0: over=b is not another class; there is none");
     EXPECT_EQ(fault({{"z", 0, day, ""}, {"a", 5, day, "a"}}),
-              "1: over=a leads in a circle (a to a); the last class of such a chain has no quota");
+              "1: over=a forms a cycle (a to a); the last class of such a chain has no quota");
     EXPECT_EQ(fault({{"in", 5, day, "a"}, {"a", 5, day, "b"}, {"b", 5, day, "a"}}),
-              "1: over=b leads in a circle (a to b to a); the last class of such a chain has no quota");
+              "1: over=b forms a cycle (a to b to a); the last class of such a chain has no quota");
 }
 
 TEST(Quotas, CountsSurviveARestart)
@@ -197,17 +197,17 @@ TEST(Quotas, AForeignTextIsRefusedAndNothingChanges)
     std::string many = gold;
     for (size_t n = 0; n <= Quotas::MostUsers; ++n)
         many += "1 u" + std::to_string(n) + '\n';
-    const std::string form = "this is not of the form BYTES USER, below a class";
+    const std::string form = "expected BYTES USER, below a class";
     const std::map<std::string, std::string> cases = {
-        {"", "line 0: this is no file of quotas; they begin with msfrs-quota 1"},
-        {"msfrs-quota 1", "line 0: this is no file of quotas; they begin with msfrs-quota 1"},
-        {"msfrs-quota 2\nend 1\n", "line 1: this is no file of quotas; they begin with msfrs-quota 1"},
-        {title, "line 1: the text is cut here"},
-        {gold + "5 ann\n", "line 3: the text is cut here"},
-        {gold + "5 ann\nend 3", "line 3: the text is cut here"},
-        {gold + "5 ann\nend 2\n", "line 4: this is not the number of lines before it"},
-        {gold + "5 ann\nend\n", "line 4: this is not the number of lines before it"},
-        {gold + "end 2\nend 2\n", "line 3: more comes after the end"},
+        {"", "line 0: not a file of quotas, which begins with msfrs-quota 1"},
+        {"msfrs-quota 1", "line 0: not a file of quotas, which begins with msfrs-quota 1"},
+        {"msfrs-quota 2\nend 1\n", "line 1: not a file of quotas, which begins with msfrs-quota 1"},
+        {title, "line 1: the text is truncated here"},
+        {gold + "5 ann\n", "line 3: the text is truncated here"},
+        {gold + "5 ann\nend 3", "line 3: the text is truncated here"},
+        {gold + "5 ann\nend 2\n", "line 4: not the number of lines before it"},
+        {gold + "5 ann\nend\n", "line 4: not the number of lines before it"},
+        {gold + "end 2\nend 2\n", "line 3: text follows the end"},
         {title + "5 ann\nend 2\n", "line 2: " + form},
         {gold + "-5 ann\nend 3\n", "line 3: " + form},
         {gold + "99999999999999999999 ann\nend 3\n", "line 3: " + form},
@@ -219,8 +219,8 @@ TEST(Quotas, AForeignTextIsRefusedAndNothingChanges)
         {gold + "5 " + std::string(257, 'x') + "\nend 3\n", "line 3: " + form},
         {gold + "5 \nend 3\n", "line 3: " + form},
         {gold + "\nend 3\n", "line 3: " + form},
-        {gold + "5 ann\n6 ann\nend 4\n", "line 4: this user comes twice"},
-        {gold + "class gold day 20779\nend 3\n", "line 3: class gold comes twice"},
+        {gold + "5 ann\n6 ann\nend 4\n", "line 4: this user is listed twice"},
+        {gold + "class gold day 20779\nend 3\n", "line 3: class gold is listed twice"},
         {title + "class gold year 20779\nend 2\n", "line 2: this is not of the form class NAME PERIOD NUMBER"},
         {title + "class gold day\nend 2\n", "line 2: this is not of the form class NAME PERIOD NUMBER"},
         {title + "class gold day 20779 x\nend 2\n", "line 2: this is not of the form class NAME PERIOD NUMBER"},

@@ -17,7 +17,7 @@ bool Config::gso() const
 {
     // Segments that stay together are cheaper, and one packet to the scheduler. They may stay together if 64 KB delay
     // other packets by no more than about a millisecond.
-    constexpr int64_t Least = 500'000'000;
+    constexpr int64_t Least = 500'000'000; // bit/s
     return queue.gso == QueueConfig::Gso::On ||
         // A party uses the rate of Squid's link, which is not known yet.
         (queue.gso == QueueConfig::Gso::Auto && segment.empty() &&
@@ -53,14 +53,14 @@ std::string CheckReload(const Config &config, const std::string &file, const std
     try {
         ReadConfig(file, pluginDir);
     } catch (const RuleError &error) { // a plugin
-        return "every reload will be refused: " + std::string(error.what()) + ", as user " + config.user.value;
+        return "reloads will be refused: " + std::string(error.what()) + ", as user " + config.user.value;
     }
     return {};
 }
 
 std::string NeedsRestart(const Config &now, const Config &next)
 {
-    const std::string how = ": a restart is needed for that, a reload leaves it as it was";
+    const std::string how = ": a reload cannot change this; restart msfrs-edge";
     if (!(now.queue == next.queue) || now.gso() != next.gso())
         return next.queue.where +
             ": another queue, or other threads, gso, fail-open, conntrack, realtime or buffer" + how;

@@ -117,6 +117,8 @@ struct Config {
     Config withClasses(const ledger::ClassList &) const;
 };
 
+/// Queues, packets, classes and lines. A packet is compared with each line of `classify` in turn; a rules file has a
+/// classifier for more of them.
 constexpr uint32_t MostThreads = 64, MostLimit = 60000, MostClasses = 1024, MostClassify = 256;
 
 /// \param file for messages

@@ -56,7 +56,7 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
         realtime_ = std::make_unique<Realtime>();
         if (const int error = realtime_->error())
             log_(std::string("no real-time priority (") + std::strerror(error) +
-                 "): packets wait while other programs have the processors");
+                 "): other programs on the processors delay packets");
     }
     DropPrivileges(config_->user.value, Keep::NetAdmin); // which the kernel requires for every verdict
     for (const auto &why :
@@ -81,7 +81,7 @@ bool Daemon::run(const std::function<void()> &ready)
     const auto end = [this] { event_base_loopbreak(base_.get()); };
     const auto hangUp = [this] {
         const auto why = reload();
-        log_(why.empty() ? "the configuration was read again" : why);
+        log_(why.empty() ? "the configuration was reloaded" : why);
     };
     const Event term(base_.get(), SIGTERM, EV_SIGNAL, end), interrupt(base_.get(), SIGINT, EV_SIGNAL, end),
         again(base_.get(), SIGHUP, EV_SIGNAL, hangUp);
@@ -119,7 +119,7 @@ std::string Daemon::reload()
         return {};
     } catch (const std::exception &error) {
         ++refused_;
-        return std::string(error.what()) + "; all is as it was";
+        return std::string(error.what()) + "; nothing was changed";
     }
 }
 
@@ -162,7 +162,7 @@ void Daemon::lookForSegment()
     }
     if (segment_)
         join(*segment_);
-    const auto state = "segment " + config_->segment + ": " + howSegmentIs();
+    const auto state = "segment " + config_->segment + ": " + segmentState();
     if (state != said_)
         log_(state);
     said_ = state;
@@ -189,16 +189,16 @@ void Daemon::join(ledger::Segment &segment)
     });
 }
 
-std::string Daemon::howSegmentIs()
+std::string Daemon::segmentState()
 {
-    const std::string without = "; until then packets go at link rate=" +
+    const std::string without = "; until then packets are paced to link rate=" +
         (config_->link.rate ? std::to_string(config_->link.rate) + "bit" : "none");
     if (!segment_)
         return "is not used: " + watch_->why() + without;
     if (!noSlot_.empty())
         return "is not used: " + noSlot_ + without;
     if (!told_ || ledger::Leader(*segment_, MonotonicNow()) == ledger::Slots)
-        return "is mapped, and no worker of Squid with msfrs lives" + without;
+        return "is mapped, but no worker of Squid with msfrs runs" + without;
     return "is shared, with " + std::to_string(told_->classes.size()) + " classes of Squid";
 }
 
@@ -242,7 +242,7 @@ std::string Daemon::answer(const std::string_view command)
         const auto why = reload();
         return why.empty() ? "reloaded\n" : "refused: " + why + "\n";
     }
-    return "unknown command; there are status, metrics and reload\n";
+    return "unknown command; commands are status, metrics and reload\n";
 }
 
 } // namespace msfrs::edge

@@ -42,7 +42,7 @@ private:
     std::shared_ptr<const Config> effective(const Config &) const;
     void lookForSegment();
     void join(ledger::Segment &);
-    std::string howSegmentIs();
+    std::string segmentState();
 
     std::string file_, pluginDir_;
     Log log_;

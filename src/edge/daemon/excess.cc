@@ -9,7 +9,7 @@
 
 namespace msfrs::edge {
 
-constexpr std::tuple Outside{true, Family::V6, Address{}}; ///< all receivers that are: the last one
+constexpr std::tuple Outside{true, Family::V6, Address{}}; ///< stands for all receivers outside; sorts last
 
 Excess::Excess(std::string path):
     path_(std::move(path)), socket_(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0))
@@ -61,7 +61,7 @@ void Excess::report()
         const std::lock_guard<std::mutex> lock(mutex_);
         gathered.swap(gathered_);
     }
-    constexpr size_t LongestLine = INET6_ADDRSTRLEN + 12;
+    constexpr size_t LongestLine = INET6_ADDRSTRLEN + 12; // address, blank, digits of MostBytes, line feed
     for (auto first = gathered.begin(), next = first; first != gathered.end(); first = next) {
         std::string datagram;
         uint64_t inside = 0, outside = 0, over = 0; // bytes; over: beyond the limit of a line

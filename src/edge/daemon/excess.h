@@ -16,7 +16,7 @@ namespace msfrs::edge {
 
 class Excess {
 public:
-    static constexpr size_t MostReceivers = 4096;   ///< between two reports; bytes for further ones have no class
+    static constexpr size_t MostReceivers = 4096;   ///< in a report; bytes for further ones have no class
     static constexpr size_t LongestDatagram = 8192; ///< that Squid accepts
     static constexpr uint64_t MostBytes = 10'000'000'000; ///< that Squid accepts in a line
 
@@ -41,7 +41,7 @@ public:
 
 private:
     enum class Outcome { Sent, Behind, Nobody };
-    using Receiver = std::tuple<bool, Family, Address>; ///< whether it is outside, and if not, who it is
+    using Receiver = std::tuple<bool, Family, Address>; ///< whether it is outside; otherwise its address
 
     static std::string Text(const Receiver &);
     void gather(const Receiver &, uint64_t bytes);

@@ -7,16 +7,19 @@
 
 namespace msfrs::edge {
 
-constexpr msfrs_time Allowed = 30'000'000;   ///< ns of queue at the provider that are harmless
-constexpr double FewPackets = 2 * 1514 * 8;  ///< bits: on a slow link these look like a queue, too
-constexpr msfrs_time Lately = 200'000'000;   ///< ns; with Many RTT samples in it, q is
-constexpr double Shorter = 0.25;             ///< their lower quartile: they are no means, unlike those of kernels
-constexpr uint64_t Many = 8;
-constexpr double Shortest = 0.1;             ///< else this quantile over Capacity::Recent, as with Squid
+constexpr msfrs_time Allowed = 30'000'000;   ///< ns of queue at the provider that are harmless: q0 of Squid's window
+constexpr double FewPackets = 2 * 1514 * 8;  ///< bits: on a slow link two full packets look like a queue, too
+constexpr msfrs_time Lately = 200'000'000;   ///< ns; with Many RTT samples in it, q is their lower quartile, Shorter:
+constexpr double Shorter = 0.25;             ///< unlike the kernel's, they are not smoothed
+constexpr uint64_t Many = 8;                 ///< samples; the quartile is then the second shortest
+constexpr double Shortest = 0.1;             ///< with fewer, q is this quantile over Capacity::Recent, as with Squid
 constexpr msfrs_time Follows = 200'000'000;  ///< ns after a round trip until D follows the pace
-constexpr double Crowded = 0.7;              ///< D over C
-constexpr double More = 1.05, Less = 0.95, MuchLess = 0.7, Half = 0.5; ///< pace over C, or over D
-constexpr msfrs_time LookEvery = 20'000'000'000, LookFor = 300'000'000; ///< ns
+constexpr double Crowded = 0.7;              ///< D over C from which the link counts as full: C may be too high
+/// Pace over C; MuchLess and Half also over D while a queue drains. A deeper drain does not empty the queue sooner:
+/// senders keep their minimum windows in flight.
+constexpr double More = 1.05, Less = 0.95, MuchLess = 0.7, Half = 0.5;
+/// ns. Half of C for LookFor every LookEvery costs 0.75 % of C. A base RTT lasts 60 s (QueueEstimate), three probes.
+constexpr msfrs_time LookEvery = 20'000'000'000, LookFor = 300'000'000;
 
 bool FoundRate::adopt(const Schedule &schedule, const msfrs_time now)
 {

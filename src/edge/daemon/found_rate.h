@@ -50,7 +50,7 @@ public:
     FoundReport report(msfrs_time now) const;
 
 private:
-    static constexpr msfrs_time FirstLook = 1'000'000'000; ///< ns
+    static constexpr msfrs_time FirstLook = 1'000'000'000; ///< ns between probes until a base RTT is known
     msfrs_time longQueue() const;
 
     RoundTrips trips_;

@@ -19,7 +19,7 @@ struct Surroundings {
 /// The bounds of the rate with rate=auto.
 void ReadBounds(const Fields &fields, LinkConfig &link)
 {
-    const std::string why = ": rate=auto looks for the rate between min= and max=, as in min=2Mbit max=80Mbit";
+    const std::string why = ": rate=auto estimates the rate between min= and max=, as in min=2Mbit max=80Mbit";
     const auto min = fields.need("min", why), max = fields.need("max", why);
     const auto rate = [](const Field &f) { return f.rate(1000, Pacer::MostRate, "1kbit to 1000Gbit"); };
     link.rate = rate(min);
@@ -34,13 +34,13 @@ void ReadLink(Line &line, Config &config, const Surroundings &)
     auto &link = config.link;
     link.where = line.where;
     static_assert(Pacer::MostRate == 1'000'000'000'000, "the message says so");
-    const auto rate = fields.need("rate", ": a link has a rate, or rate=none, or rate=auto");
+    const auto rate = fields.need("rate", ": give a rate, rate=none or rate=auto");
     if (rate.value == "auto") {
         ReadBounds(fields, link);
     } else {
         for (const char *const name : {"min", "max"}) {
             if (const auto f = fields.find(name))
-                f->refuse("is for rate=auto alone; leave it out with rate=" + Shown(rate.value));
+                f->refuse("is only for rate=auto; leave it out with rate=" + Shown(rate.value));
         }
         link.rate = rate.value == "none" ? 0 : rate.rate(1000, Pacer::MostRate, "1kbit to 1000Gbit, none and auto");
     }
@@ -57,7 +57,7 @@ void ReadQueue(Line &line, Config &config, const Surroundings &)
     const auto fields = line.fields({"number", "threads", "gso", "fail-open", "conntrack", "realtime", "buffer"});
     auto &queue = config.queue;
     queue.where = line.where;
-    const auto number = fields.need("number", ": the number that the NFQUEUE rule names");
+    const auto number = fields.need("number", ": the number in the NFQUEUE rule");
     queue.number = static_cast<uint32_t>(number.number(0, 65535));
     if (const auto f = fields.find("threads"))
         queue.threads = static_cast<uint32_t>(f->number(1, MostThreads));
@@ -210,8 +210,8 @@ void ReadClassify(Line &line, Config &config, const Surroundings &)
     rule.where = line.where;
     for (const auto &before : config.classify) {
         if (before.cls != rule.cls && before.covers(rule))
-            line.refuse("classify " + std::string(name) + ": never has a packet, since all that it matches " +
-                        before.where + " gives to class " + config.classes[before.cls].name);
+            line.refuse("classify " + std::string(name) + ": never matches first: " + before.where +
+                        " assigns all of its packets to class " + config.classes[before.cls].name);
     }
     config.classify.push_back(rule);
 }
@@ -286,7 +286,7 @@ void AddPerHopClasses(Config &config)
         config.defaultClass = config.classNamed(PerHopClasses[static_cast<size_t>(PerHop::Be)].name);
 }
 
-/// Schedulers that weigh bytes against time need the link's rate, which is configured only once.
+/// Schedulers that convert bytes to transmission time need the link's rate, which is configured only once.
 void GiveLinkRate(Config &config)
 {
     const auto &plugin = config.scheduler.plugin->ops();
@@ -296,11 +296,11 @@ void GiveLinkRate(Config &config)
             continue;
         const auto rate = static_cast<double>(config.link.rate);
         if (config.link.found())
-            throw RuleError(config.schedulerWhere + ": scheduler " + plugin.name + " weighs bytes by the link's rate, "
-                            "which rate=auto changes: give scheduler " + plugin.name + " rate=BITS");
+            throw RuleError(config.schedulerWhere + ": scheduler " + plugin.name + " needs the link's rate, which "
+                            "rate=auto changes: give scheduler " + plugin.name + " rate=BITS");
         if (rate < param.min || rate > param.max)
             throw RuleError(config.schedulerWhere + ": scheduler " + plugin.name +
-                            " weighs bytes by the link's rate, which is " + (config.link.rate ? "too high" : "none") +
+                            " needs the link's rate, which is " + (config.link.rate ? "too high" : "none") +
                             ": give link rate=RATE, or scheduler " + plugin.name + " rate=BITS");
         config.scheduler.params[n].i = config.link.rate;
     }

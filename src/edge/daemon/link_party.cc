@@ -17,19 +17,20 @@ using ledger::Slots;
 namespace {
 
 constexpr double Headroom = 1.25, Least = 0.02; ///< times a rival's rate, and of the capacity, so that it can grow
-constexpr double Memory = 0.5;                  ///< s
+constexpr double Memory = 0.5;                  ///< s: time constant of mean rates, five settlements
 constexpr msfrs_time Wanting = 500'000'000;     ///< ns for which a user or a party wants more after it has waited
 constexpr msfrs_time Patience = 5'000'000;      ///< ns that a packet may wait without its user wanting more
 constexpr msfrs_time Kept = 1'000'000'000;      ///< ns without a packet after which a user is no longer followed
-constexpr double MostLoss = 0.2;                ///< part of the arrivals compensated for
-constexpr double LongRoundTrip = 0.3;           ///< s
-constexpr double Rest = 0.25;                   ///< fraction of a slot that is ignored
-constexpr double FewPlaces = 3;
+constexpr double MostLoss = 0.2;                ///< part of the arrivals compensated for; see Loss in link_party.h
+constexpr double LongRoundTrip = 0.3;           ///< s, as RequestConfig::rtt: over such a path a connection may fill
+                                                ///< its user's share
+constexpr double Rest = 0.25;                   ///< fraction of a slot that is ignored; see Slots in link_party.h
+constexpr double FewPlaces = 3;                 ///< slots in all, below which a fraction of one is carried over
 constexpr double Payload = 1448.0 / 1514;       ///< of a full segment's frame: the bytes that a proxy reads and charges
-constexpr double LeastRate = 8000;              ///< bit/s
-constexpr double FullPacket = 1514 * 8;         ///< bits
+constexpr double LeastRate = 8000;              ///< bit/s: above 0, which would be no limit
+constexpr double FullPacket = 1514 * 8;         ///< bits of an Ethernet frame
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::min() / 2;
-constexpr int64_t Quantum = 16384;
+constexpr int64_t Quantum = 16384;              ///< bytes that a slot stands for: RequestConfig::quantum
 constexpr double MostBytes = 1e9;               ///< of a party between two looks; more is invalid
 
 /// Bytes of frames in the ledger's unit, which is that of responses.

@@ -96,12 +96,12 @@ std::optional<FlowKey> OriginIn(const nlattr *const conntrack)
 
 [[noreturn]] void Explain(const uint32_t number, const int code)
 {
-    const std::string what = Named(number) + " cannot be had: ";
+    const std::string what = Named(number) + " cannot be bound: ";
     if (code == EPERM && HasNetAdmin())
         throw SystemError(what + "another process has it; give each its own number, or end the other "
                           "(/proc/net/netfilter/nfnetlink_queue lists them)");
     if (code == EPERM)
-        throw SystemError(what + "that takes CAP_NET_ADMIN; start as root, or with AmbientCapabilities=CAP_NET_ADMIN");
+        throw SystemError(what + "requires CAP_NET_ADMIN; start as root, or with AmbientCapabilities=CAP_NET_ADMIN");
     if (code == EINVAL || code == EOPNOTSUPP || code == EPROTONOSUPPORT)
         throw SystemError(what + "the kernel has no queues; modprobe nfnetlink_queue, or a kernel with "
                           "CONFIG_NETFILTER_NETLINK_QUEUE (" + std::strerror(code) + ")");

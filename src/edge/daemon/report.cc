@@ -15,11 +15,11 @@ struct VolumeName {
     const char *help;
 };
 constexpr VolumeName Totals[] = {
-    {"offered", &ClassCounts::offered, "that came"},
+    {"offered", &ClassCounts::offered, "that arrived"},
     {"policed", &ClassCounts::policed, "dropped beyond the rate of their rule"},
     {"dropped", &ClassCounts::dropped, "dropped by the AQM or the limit"},
     {"marked", &ClassCounts::marked, "marked with congestion experienced"},
-    {"passed", &ClassCounts::passed, "let go"},
+    {"passed", &ClassCounts::passed, "released"},
 };
 
 template <class Counts>
@@ -29,22 +29,22 @@ struct CountName {
     const char *help;
 };
 constexpr CountName<QueueCounts> QueueTotals[] = {
-    {"overruns", &QueueCounts::overruns, "Times the kernel could not hand packets over: the socket was full."},
+    {"overruns", &QueueCounts::overruns, "Times that the kernel could not deliver packets: socket buffer full."},
     {"unscheduled", &QueueCounts::unscheduled,
-     "Packets that passed unscheduled because the kernel could not hand them over (fail-open)."},
+     "Packets that passed unscheduled because the kernel could not deliver them (fail-open)."},
     {"gone", &QueueCounts::gone, "Verdicts for packets that the kernel no longer had."},
     {"unreadable", &QueueCounts::unreadable, "Packets without an IP header that could be read."},
-    {"kernel_full", &QueueCounts::kernelDropped, "Packets dropped by the kernel, its queue being full; likewise."},
+    {"kernel_full", &QueueCounts::kernelDropped, "Packets dropped by the kernel because its queue was full."},
     {"socket_full", &QueueCounts::userDropped,
-     "Packets dropped by the kernel, the socket being full; with fail-open they pass, unscheduled."},
+     "Packets dropped by the kernel because the socket buffer was full; with fail-open they pass, unscheduled."},
 };
 
 constexpr CountName<Excess::Counts> ExcessTotals[] = {
-    {"bytes", &Excess::Counts::bytes, "Bytes of inside receivers that Squid was told of."},
-    {"outside_bytes", &Excess::Counts::outsideBytes, "Bytes of others that Squid was told of."},
-    {"datagrams", &Excess::Counts::datagrams, "Reports to Squid."},
+    {"bytes", &Excess::Counts::bytes, "Bytes of inside receivers reported to Squid."},
+    {"outside_bytes", &Excess::Counts::outsideBytes, "Bytes of other receivers reported to Squid."},
+    {"datagrams", &Excess::Counts::datagrams, "Datagrams with reports to Squid."},
     {"waits", &Excess::Counts::waits, "Reports that waited because Squid was behind."},
-    {"lost_bytes", &Excess::Counts::lostBytes, "Bytes that nobody could be told of."},
+    {"lost_bytes", &Excess::Counts::lostBytes, "Bytes that could not be reported to Squid."},
 };
 
 std::string Milliseconds(const double seconds) { return Number(seconds * 1e3) + " ms"; }
@@ -54,7 +54,7 @@ std::string ClassLabel(const Report &r, const size_t n) { return Label("class", 
 
 void Waits(Metrics &all, const Report &r)
 {
-    auto waits = all.family("wait_seconds", MetricKind::Histogram, "How long packets waited.");
+    auto waits = all.family("wait_seconds", MetricKind::Histogram, "Queueing delay of packets.");
     for (size_t n = 0; n < r.classes.size(); ++n) {
         if (!Leaf(r, n))
             continue;
@@ -123,7 +123,7 @@ void FoundMetrics(Metrics &all, const FoundReport &found)
         return;
     all.gauge("link_last_change_age_seconds", "Time since the estimated rate was changed.",
               static_cast<double>(found.at - c.changes.back().at) * 1e-9);
-    all.family("link_last_change", MetricKind::Gauge, "1 for the reason of the last change of the rate found.")
+    all.family("link_last_change", MetricKind::Gauge, "1 for the reason of the last change of the estimated rate.")
         .sample({Label("reason", CapacityReasonText(c.changes.back().why))}, 1);
 }
 
@@ -188,7 +188,7 @@ std::string OpenMetrics(const Report &r)
     all.gauge("link_bits_per_second", "The link's rate; 0: no limit.", LinkRate(r));
     if (r.found)
         FoundMetrics(all, *r.found);
-    all.counter("reloads", "Configurations taken up.", r.reloads);
+    all.counter("reloads", "Configurations reloaded.", r.reloads);
     all.counter("reload_failures", "Configurations refused.", r.reloadFailures);
     for (const auto &v : Totals)
         Volumes(all, r, v.name, MetricKind::Counter, v.volume, v.help);
@@ -200,12 +200,12 @@ std::string OpenMetrics(const Report &r)
         for (size_t n = 0; n < r.queues.size(); ++n)
             family.sample({queueLabel(n)}, r.queues[n].*c.count);
     }
-    auto flows = all.family("flows", MetricKind::Gauge, "Flows that are known, idle ones included.");
+    auto flows = all.family("flows", MetricKind::Gauge, "Known flows, including idle ones.");
     for (size_t n = 0; n < r.flows.size(); ++n)
         flows.sample({queueLabel(n)}, r.flows[n]);
     if (!config.segment.empty()) {
-        all.gauge("party", "Whether it is a party of Squid's ledger.", r.party);
-        all.gauge("share_bits_per_second", "What packets may have of Squid's link; 0: Squid says nothing of it.",
+        all.gauge("party", "1 while msfrs-edge is a party of Squid's ledger.", r.party);
+        all.gauge("share_bits_per_second", "Rate for packets, the share of Squid's link; 0: Squid publishes no rate.",
                   r.share);
     }
     for (const auto &e : ExcessTotals) {

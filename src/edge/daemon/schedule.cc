@@ -117,7 +117,7 @@ void Schedule::pickAll(msfrs_time now, const Engine::Lost &lost,
 
 void Schedule::forget(const msfrs_time now)
 {
-    constexpr msfrs_time Second = 1'000'000'000;
+    constexpr msfrs_time Second = 1'000'000'000; // ns; the scheduler remembers debts and counters for up to 300 s
     engine_->forgetIdleFlows(now - 10 * Second, now - 300 * Second);
 }
 

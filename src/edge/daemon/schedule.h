@@ -59,7 +59,7 @@ public:
 
     /// Frees flows that have been idle for long.
     void forget(msfrs_time now);
-    static constexpr size_t MostFlows = 65536;
+    static constexpr size_t MostFlows = 65536; ///< bounds memory
 
 private:
     std::shared_ptr<const Config> config_;

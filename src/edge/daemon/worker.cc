@@ -67,7 +67,7 @@ void Worker::guard(void (Worker::*const what)())
 
 void Worker::take()
 {
-    // Bounded, so that a flood does not keep the timer and questions waiting.
+    // Bounded, so that a flood does not delay the timer and questions.
     bool more = true;
     for (int turns = 0; turns < 8 && more; ++turns) {
         const auto &arrivals = queue_.read(more);
@@ -81,7 +81,7 @@ void Worker::settle()
 {
     const auto now = MonotonicNow();
     path_.service(now);
-    constexpr msfrs_time Often = 5'000'000'000;
+    constexpr msfrs_time Often = 5'000'000'000; // ns; flows are freed after 10 s of idle time
     if (now - tidied_ > Often) {
         path_.tidy(now);
         tidied_ = now;
@@ -89,7 +89,7 @@ void Worker::settle()
     queue_.flush();
     // A timer for each packet of a fast link would cost more than all else. The pacer compensates for a late call; if
     // no packet waits, an early call does no harm.
-    constexpr msfrs_time Late = 100'000;
+    constexpr msfrs_time Late = 100'000; // ns; the pacer compensates for up to Pacer::MostLate, 50 ms
     if (queue_.pending())
         timer_.arm(now + 10 * Late);
     else if (const auto next = path_.next())

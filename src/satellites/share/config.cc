@@ -37,7 +37,7 @@ void ReadOther(Line &line, Config &config)
     auto name = line.name("gateway");
     line.end();
     if (std::find(others.begin(), others.end(), name) != others.end())
-        line.refuse("other " + name + ": there is one of that name");
+        line.refuse("other " + name + ": declared twice");
     if (others.size() == MostOthers)
         line.refuse("other " + name + ": allowed are " + std::to_string(MostOthers) + " gateways beside this one");
     others.push_back(std::move(name));

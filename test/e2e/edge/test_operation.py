@@ -251,12 +251,12 @@ def without_right(*command):
 def test_what_is_missing_is_said_in_a_sentence(site, made):
     daemon = made()
     assert daemon.refused(prefix=without_right()) == (
-        1, 'msfrs-edge: NFQUEUE 7 cannot be had: that takes CAP_NET_ADMIN; start as root, or with '
+        1, 'msfrs-edge: NFQUEUE 7 cannot be bound: requires CAP_NET_ADMIN; start as root, or with '
            'AmbientCapabilities=CAP_NET_ADMIN\n')
     with daemon:
         other = made(control=str(daemon.file.parent / 'other'))
         assert other.refused() == (
-            1, 'msfrs-edge: NFQUEUE 7 cannot be had: another process has it; give each its own number, or end the '
+            1, 'msfrs-edge: NFQUEUE 7 cannot be bound: another process has it; give each its own number, or end the '
                'other (/proc/net/netfilter/nfnetlink_queue lists them)\n')
         same = made()
         code, said = same.refused()
@@ -294,10 +294,10 @@ def test_plugins_are_listed_with_their_parameters():
     ('user nosuchuser', 'user nosuchuser: unknown on this machine'),
     ('user root', 'user root: must not be root'),
     ('control {here}', 'control {here}: it is a directory; expected the path of a socket in one'),
-    ('control {here}/edge.conf', 'control {here}/edge.conf: there is something that is no socket'),
+    ('control {here}/edge.conf', 'control {here}/edge.conf: exists and is not a socket'),
     ('control {here}/edge.conf/sock', 'control {here}/edge.conf/sock: {here}/edge.conf is no directory'),
-    ('control {here}/a/b/sock', 'control {here}/a/b/sock: there is no directory {here}/a, and a start makes the last one '
-                                'alone, {here}/a/b'),
+    ('control {here}/a/b/sock', 'control {here}/a/b/sock: there is no directory {here}/a, and a start creates '
+                                'only {here}/a/b'),
 ))
 def test_check_refuses_what_a_start_refuses(site, made, line, said):
     daemon = made()
@@ -314,7 +314,7 @@ def test_a_file_that_a_reload_could_not_read_is_refused(site, made, which):
     daemon = made(more='rules edge.rules')
     (daemon.file.parent / 'edge.rules').write_text('all mark=be\n')
     (daemon.file.parent / which).chmod(0o600)
-    said = (f'msfrs-edge: {daemon.file.parent / which}: user nobody, as whom a reload reads it, cannot: '
+    said = (f'msfrs-edge: {daemon.file.parent / which}: user nobody, who reads it at a reload, cannot: '
             'Permission denied\n')
     assert daemon.refused() == (2, said)
     done = sh(site.gateway, *daemon.command('--check'))

@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
     Mistake{"segment /l\n",
             "edge.conf:3: segment /l: the networks of the users are missing; add a line: inside NETWORK..."},
     Mistake{"inside 198.18.0.0/16\nsegment /l\nclass a\n",
-            "edge.conf:4: segment /l: Squid tells the classes; remove the lines of class"},
+            "edge.conf:4: segment /l: Squid publishes the classes; remove the lines of class"},
     Mistake{"inside 198.18.0.0/16\nsegment /l\nexcess socket=/s\n",
             "edge.conf:4: segment /l: the same bytes would be charged twice; remove the line of excess"},
     Mistake{"rules /nowhere\n", "edge.conf:3: /nowhere: cannot be opened: No such file or directory"},
@@ -147,9 +147,9 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
                                      "at most; allowed are 1 to 1000"},
     Mistake{"limit 100\naqm codel target=60 interval=50\n", "edge.conf:4: codel: target=60 must be less than interval=50"},
     Mistake{"class a\nclass b default=on\nclassify a protocol=udp\nclassify b\nclassify a to-port=80\n",
-            "edge.conf:7: classify a: never has a packet, since all that it matches edge.conf:6 gives to class b"},
+            "edge.conf:7: classify a: never matches first: edge.conf:6 assigns all of its packets to class b"},
     Mistake{"class a\nclass b default=on\nclassify a protocol=tcp\nclassify b protocol=tcp kind=ack\n",
-            "edge.conf:6: classify b: never has a packet, since all that it matches edge.conf:5 gives to class a"}));
+            "edge.conf:6: classify b: never matches first: edge.conf:5 assigns all of its packets to class a"}));
 
 TEST(EdgeConfig, ALineBehindOneThatTakesAPartOfItsPacketsIsAccepted)
 {
@@ -169,13 +169,13 @@ TEST(EdgeConfig, WhatMustBeThere)
               "edge.conf: a line is missing: link rate=RATE|none|auto [min=RATE max=RATE] [overhead=SIZE] [mtu=SIZE] "
               "[burst=SIZE]");
     EXPECT_EQ(Refused("link rate=none\n").substr(0, 46), "edge.conf: a line is missing: queue number=N [");
-    EXPECT_EQ(Refused("link\n"), "edge.conf:1: rate is missing: a link has a rate, or rate=none, or rate=auto");
+    EXPECT_EQ(Refused("link\n"), "edge.conf:1: rate is missing: give a rate, rate=none or rate=auto");
     EXPECT_EQ(Refused("link rate=1bit\n"), "edge.conf:1: rate=1bit: allowed are 1kbit to 1000Gbit, none and auto");
     EXPECT_EQ(Refused("queue number=65535 threads=2\n"),
               "edge.conf:1: number=65535: with 2 threads the last queue would be beyond 65535");
     EXPECT_EQ(Refused("queue number=1 gso=yes\n"), "edge.conf:1: gso=yes: allowed are auto, on and off");
     EXPECT_EQ(Refused("queue threads=2\n"),
-              "edge.conf:1: number is missing: the number that the NFQUEUE rule names");
+              "edge.conf:1: number is missing: the number in the NFQUEUE rule");
 }
 
 TEST(EdgeConfig, APartyOfALedgerHasWhatSquidTells)
@@ -185,7 +185,7 @@ TEST(EdgeConfig, APartyOfALedgerHasWhatSquidTells)
     EXPECT_FALSE(party.gso()) << "the rate is not known";
     EXPECT_TRUE(Read("link rate=none\nqueue number=3 gso=on\n" + rest).gso());
     EXPECT_EQ(Refused("link rate=none\nqueue number=3 threads=2\n" + rest),
-              "edge.conf:4: segment /l: a user has one account; the queue is to have threads=1");
+              "edge.conf:4: segment /l: a user has one account; set threads=1");
     ASSERT_EQ(party.classes.size(), 1u);
     party = party.withClasses({2, {{"gold", 4}, {"bronze", 0.5}}, 1});
     ASSERT_EQ(party.classes.size(), 2u);
@@ -193,7 +193,7 @@ TEST(EdgeConfig, APartyOfALedgerHasWhatSquidTells)
     EXPECT_EQ(party.classes[1].weight, 0.5);
     EXPECT_EQ(party.defaultClass, 1u);
     EXPECT_EQ(NeedsRestart(Read(Least + rest), Read(Least)),
-              "without segment: a restart is needed for that, a reload leaves it as it was");
+              "without segment: a reload cannot change this; restart msfrs-edge");
 }
 
 TEST(EdgeConfig, ARateThatIsFound)
@@ -207,7 +207,7 @@ TEST(EdgeConfig, ARateThatIsFound)
     EXPECT_FALSE(c.gso());
     EXPECT_FALSE(Read(Least).link.found());
     EXPECT_EQ(NeedsRestart(Read(Least), c), "");
-    const std::string why = ": rate=auto looks for the rate between min= and max=, as in min=2Mbit max=80Mbit";
+    const std::string why = ": rate=auto estimates the rate between min= and max=, as in min=2Mbit max=80Mbit";
     EXPECT_EQ(Refused("link rate=auto max=2Mbit\n"), "edge.conf:1: min is missing" + why);
     EXPECT_EQ(Refused("link rate=auto min=2Mbit\n"), "edge.conf:1: max is missing" + why);
     EXPECT_EQ(Refused("link rate=auto min=3Mbit max=2Mbit\n"), "edge.conf:1: min=3Mbit: is above max=2Mbit");
@@ -220,18 +220,18 @@ TEST(EdgeConfig, ARateThatIsFound)
     EXPECT_EQ(Refused(link + queue), "edge.conf:1: rate=auto: the networks of the users are missing; add a line: "
                                      "inside NETWORK...");
     EXPECT_EQ(Refused(link + "queue number=3 threads=2\n" + inside),
-              "edge.conf:1: rate=auto: both directions of a connection are to be seen by one thread; the queue is to "
-              "have threads=1");
+              "edge.conf:1: rate=auto: requires one thread that sees both directions of a connection; set "
+              "threads=1");
     EXPECT_EQ(Refused(link + queue + inside + "excess socket=/s\n"),
-              "edge.conf:1: rate=auto: what Squid lets go by its own rate is not to be paced by another; remove the "
-              "line of excess, or have msfrs_link rate=auto in squid.conf");
+              "edge.conf:1: rate=auto: packets that Squid schedules by another rate must not be paced; remove the "
+              "line of excess, or set msfrs_link rate=auto in squid.conf");
     EXPECT_EQ(Refused(link + queue + inside + "segment /l\n"),
-              "edge.conf:4: segment /l: Squid tells the rate; give link rate=RATE or rate=none for when it does not "
-              "run");
+              "edge.conf:4: segment /l: Squid publishes the rate; set link rate=RATE or rate=none for the time "
+              "without Squid");
     NEEDS_PLUGIN("drfq");
     EXPECT_EQ(Refused(link + queue + inside + "scheduler drfq\n"),
-              "edge.conf:4: scheduler drfq weighs bytes by the link's rate, which rate=auto changes: give scheduler "
-              "drfq rate=BITS");
+              "edge.conf:4: scheduler drfq needs the link's rate, which rate=auto changes: give scheduler drfq "
+              "rate=BITS");
     EXPECT_NO_THROW(Read(link + queue + inside + "scheduler drfq rate=9000000\n"));
 }
 
@@ -243,12 +243,12 @@ TEST(EdgeConfig, WhatAReloadCannotChange)
     EXPECT_NE(NeedsRestart(now, Read("link rate=1Gbit\nqueue number=3\n")), ""); // segments are not split
     const std::string told = Least + "inside 198.18.0.0/16\nexcess socket=/s\n";
     EXPECT_EQ(NeedsRestart(now, Read(told)),
-              "edge.conf:4: another socket or interval: a restart is needed for that, a reload leaves it as it was");
+              "edge.conf:4: another socket or interval: a reload cannot change this; restart msfrs-edge");
     EXPECT_EQ(NeedsRestart(Read(told), now),
-              "without excess: a restart is needed for that, a reload leaves it as it was");
+              "without excess: a reload cannot change this; restart msfrs-edge");
     EXPECT_EQ(NeedsRestart(Read(told), Read(told + "inside 198.19.0.0/16\n")), "");
     EXPECT_EQ(NeedsRestart(now, Read(Least + "user daemon\n")),
-              "user daemon: a restart is needed for that, a reload leaves it as it was");
+              "user daemon: a reload cannot change this; restart msfrs-edge");
 }
 
 TEST(EdgeConfig, AnotherKindOfPluginIsRefused)
@@ -257,7 +257,7 @@ TEST(EdgeConfig, AnotherKindOfPluginIsRefused)
     EXPECT_EQ(Refused(Least + "aqm nosuch\n").find("edge.conf:3: no AQM 'nosuch'"), 0u);
 }
 
-/// Schedulers that weigh bytes need the link's rate. It is configured once, or is a parameter if the link has none.
+/// Schedulers that convert bytes to time need the link's rate: that of the link or, if it has none, a parameter.
 TEST(EdgeConfig, SchedulersKnowTheLinksRate)
 {
     NEEDS_PLUGIN("drfq");

@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(ShareConfig, ShareMistakes, testing::Values(
     Mistake{"gateway a share=0%\n", "share.conf:1: share=0%: allowed are 1% to 99%"},
     Mistake{"gateway a share=0.5\n", "share.conf:1: share=0.5: allowed are 1% to 99%"},
     Mistake{"gateway a share=5% interval=10ms\n", "share.conf:1: interval=10ms: allowed are 50ms to 500ms"},
-    Mistake{"other a\nother a\n", "share.conf:2: other a: there is one of that name"},
+    Mistake{"other a\nother a\n", "share.conf:2: other a: declared twice"},
     Mistake{"other a\nother b\nother c\nother d\nother e\nother f\nother g\n",
             "share.conf:7: other g: allowed are 6 gateways beside this one"},
     Mistake{"link l\ngateway a share=50%\nother a\nstore host=h\nsegment /s\n",

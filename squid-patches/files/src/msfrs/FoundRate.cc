@@ -18,7 +18,7 @@ CheckFoundRate(const Configuration &config, const Link &link)
     if (!link.isAuto()) {
         for (const auto spec: {&Min, &Max}) {
             if (options.has(*spec))
-                link.place.refuse(std::string(spec->name) + "= is for rate=auto alone; leave it out with rate=" +
+                link.place.refuse(std::string(spec->name) + "= is only for rate=auto; leave it out with rate=" +
                                   options.text(Rate));
         }
         return;
