@@ -522,7 +522,8 @@ TEST_F(Recorded, MistakesAreRefusedByLine)
     EXPECT_EQ(refusal(head + "1,2,gold-1,gold,s01.test,64\n1,2,gold-1,gold,s13.test,64\n"),
               ":3: server s13.test is not one of 12");
     EXPECT_EQ(refusal(head + "1,2,tin-1,tin,s01.test,64\n"), ":2: there is no class tin");
-    EXPECT_EQ(refusal(head + "1,2,gold-1,gold,s01.test,-5\n"), ":2: t_start 1 and size -5 are not what a request has");
+    EXPECT_EQ(refusal(head + "1,2,gold-1,gold,s01.test,-5\n"),
+              ":2: t_start 1 and size -5: expected a time of at least 0 and a size above 0");
     EXPECT_EQ(refusal("t_start,class\n1,gold\n"), ":2: there is no user");
     EXPECT_EQ(refusal(""), " cannot be read: expected requests.csv of a field trial");
 }

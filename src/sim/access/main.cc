@@ -171,9 +171,9 @@ const std::vector<Option> &Options()
     const auto config = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.config.*member; }; };
     const auto window = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.config.window.*member; }; };
     static const std::vector<Option> all = {
-        {"arms", "msfrs, paper, stock: which gateways, separated by commas; msfrs", SetArms},
-        {"workload", "backlogged, phases, open, pages, burst; backlogged", SetWorkload},
-        {"traffic", "http1, tunnels, new-tunnels: the latter HTTP/2, in a tunnel for each user and server, or for each "
+        {"arms", "gateways to run: msfrs, paper, stock, separated by commas; msfrs", SetArms},
+        {"workload", "one of backlogged, phases, open, pages, burst; backlogged", SetWorkload},
+        {"traffic", "http1; tunnels: HTTP/2, a tunnel for each user and server; new-tunnels: HTTP/2, a tunnel for each "
                     "request; http1",
          [](Wanted &w, const auto &n, const auto &t) {
              using Traffic = RunParams::Traffic;
@@ -182,60 +182,70 @@ const std::vector<Option> &Options()
              w.run.traffic = t == "http1"     ? Traffic::Http1
                              : t == "tunnels" ? Traffic::Tunnels
                                               : Traffic::NewTunnels; }},
-        Numeric("idle", "tunnels of each user in which nothing is asked for; 0", Plain, 0, 1000, run(&RunParams::idle)),
-        Numeric("rate", "of the link; 2Mbit", Rates, 1e4, 1e10, run(&RunParams::rate)),
-        {"trace", "what C does: steps, wave, lte or leo around rate=, or a file of Mahimahi's",
+        Numeric("idle", "idle tunnels of each user, without requests; 0", Plain, 0, 1000, run(&RunParams::idle)),
+        Numeric("rate", "rate of the link, C; 2Mbit", Rates, 1e4, 1e10, run(&RunParams::rate)),
+        {"trace", "course of C: steps, wave, lte or leo around rate=, or a file in Mahimahi's format",
          [](Wanted &w, const auto &, const auto &t) { w.run.trace = t; }},
-        Numeric("buffer", "of the provider, in rate x buffer_rtt; 1.5", Plain, 0, 1000, run(&RunParams::buffer)),
-        Numeric("buffer_rtt", "154ms", Durations, 1e5, 5e9, run(&RunParams::bufferRtt)),
-        {"rtts", "of the servers in ms, separated by commas, or least..most/count; 12..296/12", SetRtts},
-        Numeric("jumping", "of the servers, spread among them: whose way is longer in every other jump_every; 0", Plain,
+        Numeric("buffer", "the provider's buffer as a multiple of rate x buffer_rtt; 1.5", Plain, 0, 1000,
+                run(&RunParams::buffer)),
+        Numeric("buffer_rtt", "RTT by which the buffer is sized; 154ms", Durations, 1e5, 5e9,
+                run(&RunParams::bufferRtt)),
+        {"rtts", "base RTTs of the servers in ms, separated by commas, or least..most/count; 12..296/12", SetRtts},
+        Numeric("jumping", "number of servers, evenly spread, whose path is longer in every other jump_every; 0", Plain,
                 0, 1e4, [](Wanted &w) -> auto & { return w.jumping; }),
-        Numeric("jump", "by how much it is; 0ms", Durations, 0, 5e9, [](Wanted &w) -> auto & { return w.jump; }),
-        Numeric("jump_every", "2s", Durations, 1e7, Hour * 1e9, [](Wanted &w) -> auto & { return w.jumpEvery; }),
-        {"servers", "any, own: backlogged: which a user asks, own is that of the same number; any",
+        Numeric("jump", "delay added to their path; 0ms", Durations, 0, 5e9,
+                [](Wanted &w) -> auto & { return w.jump; }),
+        Numeric("jump_every", "time between two changes of their path; 2s", Durations, 1e7, Hour * 1e9,
+                [](Wanted &w) -> auto & { return w.jumpEvery; }),
+        {"servers", "backlogged: any: a random server for each request; own: user n always uses server n; any",
          [](Wanted &w, const auto &n, const auto &t) {
              if (t != "any" && t != "own")
                  throw ConfigError(n + "=" + t + " is not allowed: expected any or own");
              w.run.workload.ownServers = t == "own"; }},
-        {"users", "in each class; 4,4,4",
+        {"users", "number of users in each class; 4,4,4",
          [](Wanted &w, const auto &n, const auto &t) { w.users = Values(n, t, 0, 1e4); }},
-        {"weights", "of the classes; 4,2,1",
+        {"weights", "weights of the classes; 4,2,1",
          [](Wanted &w, const auto &n, const auto &t) { w.weights = Values(n, t, 1e-3, 1e6); }},
-        Numeric("inflight", "backlogged: requests of a user at a time; 4", Plain, 1, 256,
+        Numeric("inflight", "backlogged: concurrent requests of a user; 4", Plain, 1, 256,
                 load(&WorkloadParams::inFlight)),
-        Numeric("load", "open: share of the link; 95%", Shares, 0.01, 2, load(&WorkloadParams::load)),
-        Numeric("burst", "requests made at once; 1000", Plain, 1, 1e5, load(&WorkloadParams::burst)),
-        {"burst_at", "burst: when; 1s", [](Wanted &w, const auto &n, const auto &t) {
+        Numeric("load", "open: offered load as a share of the link; 95%", Shares, 0.01, 2, load(&WorkloadParams::load)),
+        Numeric("burst", "burst: number of simultaneous requests; 1000", Plain, 1, 1e5, load(&WorkloadParams::burst)),
+        {"burst_at", "burst: time of the burst; 1s", [](Wanted &w, const auto &n, const auto &t) {
              w.run.workload.burstAt = Value(n, t, Durations, 0, Hour * 1e9) * 1e-9; }},
-        {"opened", "yes: burst: a small request before each opens its tunnel; no",
+        {"opened", "burst: yes: a small request precedes each one and opens its tunnel; no",
          [](Wanted &w, const auto &n, const auto &t) { w.run.workload.opened = YesOrNo(n, t); }},
-        Numeric("objects", "pages: of a page; 12", Plain, 1, 1000, load(&WorkloadParams::objects)),
-        Numeric("hosts", "pages: servers of its objects, in turn; 1", Plain, 1, 1000, load(&WorkloadParams::hosts)),
-        Numeric("blocking", "pages: a page paints with so many of its objects, the first asked; 4", Plain, 1, 1000,
+        Numeric("objects", "pages: objects of a page; 12", Plain, 1, 1000, load(&WorkloadParams::objects)),
+        Numeric("hosts", "pages: servers of a page's objects, used in turn; 1", Plain, 1, 1000,
+                load(&WorkloadParams::hosts)),
+        Numeric("blocking", "pages: objects that block first paint, the first requested; 4", Plain, 1, 1000,
                 load(&WorkloadParams::blocking)),
-        Numeric("connections", "pages: of its objects at a time; 6", Plain, 1, 64, load(&WorkloadParams::connections)),
-        {"recorded", "requests.csv of a field trial, made again instead of a workload",
+        Numeric("connections", "pages: concurrent requests of a page; 6", Plain, 1, 64,
+                load(&WorkloadParams::connections)),
+        {"recorded", "requests.csv of a field trial, replayed instead of a workload",
          [](Wanted &w, const auto &, const auto &t) { w.recorded = t; }},
-        {"classes", "their names; gold,silver,bronze",
+        {"classes", "names of the classes; gold,silver,bronze",
          [](Wanted &w, const auto &, const auto &t) { w.classes = Split(t, ','); }},
-        {"think", "pages: mean pause; 5s", [](Wanted &w, const auto &n, const auto &t) {
+        {"think", "pages: mean pause between two pages of a user; 5s", [](Wanted &w, const auto &n, const auto &t) {
              w.run.workload.think = Value(n, t, Durations, 0, Hour * 1e9) * 1e-9; }},
-        Numeric("size", "of every response, instead of lognormal", Sizes, 1, 1e9, load(&WorkloadParams::fixedSize)),
-        Numeric("others", "downloads past the gateway, by TCP, without end; 0", Plain, 0, 1000,
+        Numeric("size", "size of every response, instead of lognormal sizes", Sizes, 1, 1e9,
+                load(&WorkloadParams::fixedSize)),
+        Numeric("others", "endless TCP downloads that bypass the gateway; 0", Plain, 0, 1000,
                 others(&OthersParams::downloads)),
-        Numeric("constant", "a stream past the gateway that does not give way, share of the link; 0%", Shares, 0, 1,
+        Numeric("constant", "unresponsive stream that bypasses the gateway, share of the link; 0%", Shares, 0, 1,
                 others(&OthersParams::constant)),
-        Numeric("others_from", "when both begin; 0s", Durations, 0, Hour * 1e9, others(&OthersParams::from)),
-        Numeric("others_until", "when both end; 3600s", Durations, 0, Hour * 1e9, others(&OthersParams::until)),
-        Numeric("slice", "shares are looked at in pieces of so many seconds; 10", Plain, 0.1, 1e6,
+        Numeric("others_from", "start of others= and constant=; 0s", Durations, 0, Hour * 1e9,
+                others(&OthersParams::from)),
+        Numeric("others_until", "end of others= and constant=; 3600s", Durations, 0, Hour * 1e9,
+                others(&OthersParams::until)),
+        Numeric("slice", "length of the slices in which shares are measured, s; 10", Plain, 0.1, 1e6,
                 run(&RunParams::slice)),
-        Numeric("seconds", "200", Plain, 1, 1e6, run(&RunParams::seconds)),
-        Numeric("warmup", "not measured; 60", Plain, 0, 1e6, run(&RunParams::warmup)),
-        Numeric("drain", "after the last request; 0", Plain, 0, 1e6, run(&RunParams::drain)),
-        Numeric("seed", "the first; 1", Plain, 0, 1e9, run(&RunParams::seed)),
-        Numeric("seeds", "how many; 1", Plain, 1, 1000, [](Wanted &w) -> auto & { return w.seeds; }),
-        Numeric("link_rate", "msfrs_link rate=; that of the link", Rates, 1e4, 1e10, config(&RequestConfig::rate)),
+        Numeric("seconds", "length of the run, warmup included, s; 200", Plain, 1, 1e6, run(&RunParams::seconds)),
+        Numeric("warmup", "time at the start that is not measured, s; 60", Plain, 0, 1e6, run(&RunParams::warmup)),
+        Numeric("drain", "time after the last request, s; 0", Plain, 0, 1e6, run(&RunParams::drain)),
+        Numeric("seed", "first seed; 1", Plain, 0, 1e9, run(&RunParams::seed)),
+        Numeric("seeds", "number of seeds, one run each; 1", Plain, 1, 1000,
+                [](Wanted &w) -> auto & { return w.seeds; }),
+        Numeric("link_rate", "msfrs_link rate=; the link's", Rates, 1e4, 1e10, config(&RequestConfig::rate)),
         Numeric("min", "msfrs_link rate=auto min=, with max=", Rates, 1e4, 1e10,
                 [](Wanted &w) -> auto & { return w.run.config.bounds.min; }),
         Numeric("max", "msfrs_link rate=auto max=", Rates, 1e4, 1e10,
@@ -256,27 +266,27 @@ const std::vector<Option> &Options()
          [](Wanted &w, const auto &, const auto &t) { w.run.config.arbiter = Plugin(t); }},
         {"admission", "msfrs_admission; none",
          [](Wanted &w, const auto &, const auto &t) { w.run.config.admission = Plugin(t); }},
-        {"plugins", "their folder, instead of the installed one",
+        {"plugins", "directory of the plugins; the installed one",
          [](Wanted &w, const auto &, const auto &t) { w.run.config.pluginDir = t; }},
-        {"show", "trace: print what C does, lines of s and bit/s from then on, and run nothing; runs",
+        {"show", "trace: print the course of C without a run: time of a change in s, new rate in bit/s; runs",
          [](Wanted &w, const auto &n, const auto &t) {
              if (t != "trace" && t != "runs")
                  throw ConfigError(n + "=" + t + " is not allowed: expected trace or runs");
              w.traceAlone = t == "trace"; }},
-        Numeric("workers", "of the gateway, each with a scheduler; 1", Plain, 1, 8, run(&RunParams::workers)),
-        {"split", "random, class, user: to which of them requests come; random",
+        Numeric("workers", "workers of the gateway, each with a scheduler; 1", Plain, 1, 8, run(&RunParams::workers)),
+        {"split", "assignment of requests to workers: random, by class or by user; random",
          [](Wanted &w, const auto &n, const auto &t) {
              if (t != "random" && t != "class" && t != "user")
                  throw ConfigError(n + "=" + t + " is not allowed: expected random, class or user");
              w.run.split = t == "class"  ? RunParams::Split::Class
                            : t == "user" ? RunParams::Split::User
                                          : RunParams::Split::Random; }},
-        {"kernel", "old, new: the gateway's, new from Linux 6.16 on, whose mean of round trips falls at once; old",
+        {"kernel", "new: the gateway's kernel is Linux 6.16 or later, whose smoothed RTT falls at once; old",
          [](Wanted &w, const auto &n, const auto &t) {
              if (t != "old" && t != "new")
                  throw ConfigError(n + "=" + t + " is not allowed: expected old or new");
              w.run.kernelTakesLeast = t == "new"; }},
-        {"course", "yes: print W, W+, U and C second by second; no",
+        {"course", "yes: print W, W+, U and C of each second; no",
          [](Wanted &w, const auto &n, const auto &t) { w.course = YesOrNo(n, t); }},
     };
     return all;
@@ -295,19 +305,19 @@ Wanted Parse(const int argc, char **const argv)
             std::string known;
             for (const auto &option : Options())
                 known += std::string("\n  ") + option.name + "=  " + option.help;
-            throw ConfigError(word + " is not known: expected name=value, of" + known);
+            throw ConfigError(word + ": unknown parameter; expected name=value, with" + known);
         }
         found->set(wanted, name, word.substr(middle + 1));
     }
     auto &run = wanted.run;
     if (wanted.users.size() != wanted.weights.size() || wanted.users.size() != wanted.classes.size())
-        throw ConfigError("users=, weights= and classes= have to name as many");
+        throw ConfigError("users=, weights= and classes= must have the same number of values");
     if (run.workload.active.size() > wanted.users.size() || (run.workload.parts > 1 && wanted.users.size() != 3))
-        throw ConfigError("workload=phases wants three classes");
+        throw ConfigError("workload=phases requires three classes");
     if (wanted.traceAlone && run.trace.empty())
-        throw ConfigError("show=trace wants trace=");
+        throw ConfigError("show=trace requires trace=");
     if (run.warmup >= run.seconds)
-        throw ConfigError("warmup= has to be less than seconds=");
+        throw ConfigError("warmup= must be less than seconds=");
     if (wanted.jumping > static_cast<double>(run.paths.size()))
         throw ConfigError("jumping=" + Number(wanted.jumping) + " is not allowed: there are " +
                           std::to_string(run.paths.size()) + " servers");

@@ -60,7 +60,7 @@ std::vector<Arrival> ReadRecorded(const std::string &path, const std::vector<std
         const auto size = std::strtoll(cell("size").c_str(), nullptr, 10);
         if (!(t >= 0) || size <= 0)
             throw ConfigError(path + ":" + std::to_string(number) + ": t_start " + cell("t_start") + " and size " +
-                              cell("size") + " are not what a request has");
+                              cell("size") + ": expected a time of at least 0 and a size above 0");
         arrivals.push_back({t, user, among("server", cell("server").substr(1), servers), size});
     }
     // In the order of arrival; the trial writes them in the order of completion.

@@ -76,9 +76,9 @@ RateTrace Recorded(const std::string &path, const msfrs_time end)
         last = ms;
     }
     if (packets.empty())
-        throw ConfigError(path + " is no trace: expected steps, wave, lte, leo or a file of Mahimahi's");
+        throw ConfigError(path + " is not a trace: expected steps, wave, lte, leo or a file in Mahimahi's format");
     if (!file.eof())
-        throw ConfigError(path + ":" + std::to_string(line) + " has no number of ms");
+        throw ConfigError(path + ":" + std::to_string(line) + ": expected a number of ms");
     RateTrace trace;
     for (msfrs_time t = 0; t < end; t += FileStep)
         trace.push_back({t, packets[trace.size() % packets.size()] * PacketBits / Seconds(FileStep)});

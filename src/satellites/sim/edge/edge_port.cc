@@ -260,7 +260,7 @@ int main(const int argc, char **const argv)
             (what == "port" ? PrintPort : PrintFlows)(argv[2], std::atof(argv[3]), std::atof(argv[4]),
                                                       static_cast<uint32_t>(std::atoi(argv[5])));
         else
-            throw std::invalid_argument("wanted: port|flows PLUGINS LOAD SECONDS QUEUE, or rules N");
+            throw std::invalid_argument("expected port|flows PLUGINS LOAD SECONDS QUEUE, or rules N");
     } catch (const std::exception &e) {
         std::fprintf(stderr, "edge_port: %s\n", e.what());
         return 2;
