@@ -172,7 +172,7 @@ def test_a_mistake_is_told(gateway, directory, manager):
     for more in ((), ('--check',)):
         done = subprocess.run(gateway.enter([str(PROGRAM), *more, str(page.file)]), capture_output=True, text=True,
                               timeout=PATIENCE, check=False)
-        assert done.returncode == 2 and 'a line is wanted: token FILE' in done.stderr
+        assert done.returncode == 2 and 'required: token FILE' in done.stderr
     page.configure()
     done = subprocess.run(gateway.enter([str(PROGRAM), '--check', str(page.file)]), capture_output=True, text=True,
                           timeout=PATIENCE, check=False)
@@ -224,7 +224,7 @@ def test_the_hour_outlives_a_restart(gateway, directory, manager):
     file.write_bytes(b'\0garbage\n' * 1000)
     with page:
         assert page.json('/history.json')['columns'] == {}
-        assert 'it begins anew' in page.end()
+        assert 'the history starts empty' in page.end()
 
 
 def test_squid_goes_and_comes_back(page, manager):

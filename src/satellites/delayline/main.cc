@@ -161,7 +161,7 @@ private:
             late_ += now - *due > 1'000'000;
             const auto packet = queue_.pop(now);
             if (write(out_, packet->data(), packet->size()) < 0 && unwritable_++ == 0)
-                std::fprintf(stderr, "%s: a packet could not be written: %s (told once, counted for ever)\n",
+                std::fprintf(stderr, "%s: a packet could not be written: %s (logged once; all are counted)\n",
                              name_.c_str(), std::strerror(errno));
         }
         timer_.arm(queue_.nextDue());
@@ -169,7 +169,7 @@ private:
 
     void stop()
     {
-        std::fprintf(stderr, "%s: the interface cannot be read any more: %s\n", name_.c_str(), std::strerror(errno));
+        std::fprintf(stderr, "%s: the interface can no longer be read: %s\n", name_.c_str(), std::strerror(errno));
         failed_ = true;
         event_base_loopbreak(base_);
     }
@@ -194,7 +194,7 @@ int Run(const Options &options)
         tuns.push_back(OpenTun(spec));
     const Realtime realtime;
     if (const int error = realtime.error())
-        std::fprintf(stderr, "no real-time priority, packets may be late on a busy machine: %s\n",
+        std::fprintf(stderr, "no real-time priority, a busy machine may delay packets: %s\n",
                      std::strerror(error));
     DropPrivileges(options.user);
 

@@ -54,8 +54,8 @@ Descriptor Attach(const std::string &name)
     // The device belongs to the namespace in which its file is opened.
     Descriptor tun = OpenFile("/dev/net/tun", O_RDWR | O_NONBLOCK);
     if (ioctl(tun.get(), TUNSETIFF, &request) < 0)
-        Fail("cannot make the TUN interface " + name +
-             (errno == EPERM ? " (it takes CAP_NET_ADMIN)" : errno == EBUSY ? " (somebody else holds it)" : ""));
+        Fail("cannot create the TUN interface " + name +
+             (errno == EPERM ? " (requires CAP_NET_ADMIN)" : errno == EBUSY ? " (another process uses it)" : ""));
     return tun;
 }
 

@@ -34,7 +34,7 @@ size_t ClassOf(const Field &f, const edge::Config &config)
 void ReadCpu(Line &line, CpuConfig &cpu)
 {
     const auto fields = line.fields({"share"});
-    const auto share = fields.need("share", ": what functions may have of a processor, in percent");
+    const auto share = fields.need("share", ": the functions' share of a processor, in percent");
     cpu.share = share.decimal("%", 100 * CpuConfig::LeastShare, 100) / 100;
 }
 
@@ -46,11 +46,11 @@ void ReadFunction(Line &line, CpuConfig &cpu, const edge::Config &config)
     if (!f.kind)
         line.refuse("function " + Shown(name) + ": allowed are " + KindNames());
     const auto fields = line.fields({"class", "alpha", "beta", "passes", "flows", "cache"});
-    const auto cls = fields.need("class", ": whose packets it processes");
+    const auto cls = fields.need("class", ": the class of its packets");
     f.cls = ClassOf(cls, config);
     for (const auto &other : cpu.functions) {
         if (other.cls == f.cls)
-            cls.refuse("its packets go through " + std::string(other.kind->name) + " already");
+            cls.refuse("its packets pass " + std::string(other.kind->name) + " already");
     }
     const char *const why = ": microseconds of processor time; msfrs-middlebox --calibrate measures them";
     f.time.alpha = fields.need("alpha", why).decimal("", 0, ProcessingTime::MaxAlpha);
@@ -105,17 +105,18 @@ void CheckConfig(const edge::Config &config, const std::string &file)
         if (there)
             throw RuleError(file + ": " + what);
     };
-    refuse(config.link.found(), "link rate=auto: msfrs-middlebox looks for no rate; give link rate=RATE");
-    refuse(config.queue.threads > 1, "threads: msfrs-middlebox has one");
-    refuse(config.rules != nullptr, "rules: msfrs-middlebox polices and marks nothing");
-    refuse(config.markShift.has_value(), "mark: msfrs-middlebox polices and marks nothing");
-    refuse(!config.excess.socket.empty(), "excess: msfrs-middlebox tells nobody");
-    refuse(!config.control.value.empty(), "control: msfrs-middlebox has no control socket; it tells its figures at its end");
+    refuse(config.link.found(), "link rate=auto: msfrs-middlebox cannot estimate the rate; set link rate=RATE");
+    refuse(config.queue.threads > 1, "threads: msfrs-middlebox has one thread; remove threads=");
+    refuse(config.rules != nullptr, "rules: msfrs-middlebox neither polices nor marks; remove the line");
+    refuse(config.markShift.has_value(), "mark: msfrs-middlebox neither polices nor marks; remove the line");
+    refuse(!config.excess.socket.empty(), "excess: msfrs-middlebox does not report to Squid; remove the line");
+    refuse(!config.control.value.empty(),
+           "control: msfrs-middlebox has no control socket; it prints its figures at the end");
     // This process queues whole packets of up to 64 KB.
     constexpr uint32_t Most = 10'000;
     if (config.limit > Most)
-        throw RuleError(file + ": limit " + std::to_string(config.limit) + ": of whole packets allowed are 1 to " +
-                        std::to_string(Most));
+        throw RuleError(file + ": limit " + std::to_string(config.limit) + ": whole packets are held; allowed are 1 "
+                        "to " + std::to_string(Most));
 }
 
 } // namespace msfrs::middlebox

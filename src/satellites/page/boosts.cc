@@ -24,7 +24,7 @@ void Boosts::ask(const std::string &user) const
     constexpr size_t MostName = 200; // a file's name has 255 bytes
     const auto name = PercentEncoded(user);
     if (name.size() > MostName)
-        throw Refused(400, "A user with so long a name cannot be boosted.");
+        throw Refused(400, "The user's name is too long for a boost.");
     size_t waiting = 0;
     std::error_code wrong;
     for (std::filesystem::directory_iterator at(directory_, wrong), end; !wrong && at != end && waiting < MostWaiting;

@@ -32,11 +32,11 @@ struct NameFile {
 struct Config {
     Endpoint listen{"127.0.0.1", 3880, false, true, false};
     Endpoint squid{"127.0.0.1", 3128, false, true, false};
-    std::optional<Endpoint> users; ///< where users see their own page, and nothing else; nothing: nowhere
+    std::optional<Endpoint> users; ///< address at which users see only their own page; nothing: none
     std::vector<NameFile> names;
     std::vector<std::string> hosts; ///< names for the page in browsers, in addition to addresses
     std::string tokenFile;          ///< empty: no token required
-    std::string boosts;             ///< directory in which msfrsctl is asked for boosts; empty: it is not
+    std::string boosts;             ///< directory for requests of boosts, which msfrsctl grants; empty: none
     std::string history;            ///< file of the last hour; empty: none
     std::string web;                ///< directory of the page's files
     std::string chart = "/usr/share/javascript/chart.js/chart.min.js"; ///< of Debian's libjs-chart.js

@@ -43,7 +43,7 @@ float ReadMean(const std::string &word)
     } catch (const std::logic_error &) {
     }
     if (used != word.size() || !std::isfinite(mean))
-        throw std::runtime_error("something that is no number");
+        throw std::runtime_error("not a number");
     return mean;
 }
 
@@ -173,7 +173,7 @@ void History::load(std::istream &in, const int64_t now)
         };
         next();
         if (line != Heading)
-            throw std::runtime_error("no history of this version");
+            throw std::runtime_error("not a history of this version");
         next();
         Shape shape;
         std::istringstream head(line);
@@ -184,7 +184,7 @@ void History::load(std::istream &in, const int64_t now)
         if (shape.step != shape_.step || shape.slots != shape_.slots)
             throw std::runtime_error("slots of another length or number");
         if (taken.newest_ < 0 || taken.newest_ > INT64_MAX / 2 / shape_.step)
-            throw std::runtime_error("a time that cannot be");
+            throw std::runtime_error("an impossible time");
         for (next(); line != "end"; next()) {
             std::istringstream words(line);
             words >> word;

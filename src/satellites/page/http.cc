@@ -75,7 +75,7 @@ void ReadField(std::string_view line, Request &request)
     const auto name = Front(line, ":");
     const auto value = Trimmed(line);
     if (!colon || name.empty() || name.find_first_of(NotInNames) != name.npos)
-        throw Refused(400, "A header line is none.");
+        throw Refused(400, "A header line is invalid.");
     if (std::any_of(value.begin(), value.end(), [](const char c) { return IsControl(c) && c != '\t'; }))
         throw Refused(400, "A header has control characters.");
     if (Same(name, "host")) {
@@ -83,7 +83,7 @@ void ReadField(std::string_view line, Request &request)
             throw Refused(400, "There are two Host headers.");
         request.host = HostOf(value);
         if (request.host.empty())
-            throw Refused(400, "The Host header is none.");
+            throw Refused(400, "The Host header is invalid.");
     } else if (Same(name, "authorization")) {
         if (request.credentials)
             throw Refused(400, "There are two Authorization headers.");
@@ -122,7 +122,7 @@ std::optional<Request> ReadRequest(const std::string_view got)
         throw Refused(431, "A request has at most " + std::to_string(MostHead) + " bytes.");
     auto rest = got.substr(0, end);
     if (rest.find('\0') != rest.npos)
-        throw Refused(400, "There is a 0 in the request.");
+        throw Refused(400, "The request contains a NUL byte.");
     Request request;
     ReadFirstLine(Front(rest, "\r\n"), request);
     while (!rest.empty())

@@ -17,14 +17,13 @@ namespace {
 
 constexpr const char *Usage =
     R"(Usage: msfrs-page [--check] FILE
-Shows in a browser what the scheduler of Squid does, as the configuration FILE says (docs/user/page.md).
+Serves a web page with the live state of Squid's scheduler. FILE is the configuration (docs/user/page.md).
 
-  --check    only say what is wrong with FILE, if anything
-  --help     this text
-  --version  which version this is
+  --check    report what a start would reject in FILE, and end
+  --help     print this text
+  --version  print the version
 
-"ready" is printed on standard output once the page can be asked for, and said to systemd. SIGTERM and SIGINT end the
-program.
+Prints "ready" on standard output, and notifies systemd, once it answers requests. SIGTERM and SIGINT end the program.
 )";
 
 int Run(const int argc, char **const argv)

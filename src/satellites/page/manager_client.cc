@@ -14,7 +14,7 @@ ManagerClient::ManagerClient(event_base *const base, const Endpoint &squid):
     connection_(evhttp_connection_base_new(base, nullptr, squid.address.c_str(), squid.port), evhttp_connection_free)
 {
     if (!connection_)
-        throw SystemError("squid " + squid_ + ": cannot be asked");
+        throw SystemError("squid " + squid_ + ": no connection can be created");
     evhttp_connection_set_timeout(connection_.get(), Patience);
     evhttp_connection_set_max_body_size(connection_.get(), MostPage);
     evhttp_connection_set_max_headers_size(connection_.get(), 16384);
@@ -54,7 +54,7 @@ void ManagerClient::ask(const std::string &action, Done done)
     evhttp_add_header(headers, "Connection", "close");
     // From here on libevent owns the request, and `answered` is called even if nothing can be sent.
     if (evhttp_make_request(connection_.get(), request, EVHTTP_REQ_GET, ("/squid-internal-mgr/" + action).c_str()) < 0)
-        throw SystemError("squid " + squid_ + ": cannot be asked");
+        throw SystemError("squid " + squid_ + ": no connection can be created");
     asked.release();
 }
 

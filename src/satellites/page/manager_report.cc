@@ -82,7 +82,7 @@ std::string &Text(Scanner &in, Fields &fields, const std::string_view name)
 {
     if (auto *const found = Find(fields, name))
         return *found;
-    in.refuse("there is no " + std::string(name));
+    in.refuse("missing field " + std::string(name));
 }
 
 double Number(const Scanner &in, const std::string_view text, const std::string_view name)

@@ -73,7 +73,7 @@ std::vector<Sample> ReadOpenMetrics(const std::string_view text)
     bool ended = false;
     EachLine(text, [&](Scanner &in) {
         if (ended)
-            in.refuse("there is more behind the end");
+            in.refuse("text follows the end");
         if (in.rest() == "# EOF")
             ended = true;
         if (in.rest().substr(0, 1) == "#")
@@ -85,7 +85,7 @@ std::vector<Sample> ReadOpenMetrics(const std::string_view text)
             samples.push_back(std::move(sample));
     });
     if (!ended)
-        throw PageError("the metrics were cut off: there is no # EOF");
+        throw PageError("the metrics are truncated: # EOF is missing");
     return samples;
 }
 

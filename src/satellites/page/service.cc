@@ -101,12 +101,12 @@ Service::Service(const Config &config, Log log):
             if (!user)
                 throw Refused(404, "There is no such user now.");
             boosts_->ask(*user);
-            log_("a boost of " + *user + " is asked for");
+            log_("a boost of " + *user + " was requested");
         };
     }
     readNames();
     load();
-    prepared_.trouble = "Squid has not been asked yet.";
+    prepared_.trouble = "Squid has not been queried yet.";
     prepared_.data = figures_.dataJson(WallSeconds(), config_.pace, prepared_.trouble);
     prepared_.history = figures_.history().json();
     prepared_.users = figures_.usersJson();
@@ -208,7 +208,7 @@ void Service::load()
     try {
         figures_.history().load(in, WallSeconds());
     } catch (const std::runtime_error &error) {
-        log_("history " + config_.history + ": " + error.what() + "; it begins anew");
+        log_("history " + config_.history + ": " + error.what() + "; the history starts empty");
     }
 }
 

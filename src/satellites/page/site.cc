@@ -107,11 +107,11 @@ void Site::check(const Request &request) const
 {
     // Not one of our names, although it leads here: a foreign page in the browser of one of our users (DNS rebinding).
     if (std::find(access_.hosts.begin(), access_.hosts.end(), request.host) == access_.hosts.end())
-        throw Refused(421, "This page is not called by that name; a line `host NAME` in its configuration allows it.");
+        throw Refused(421, "Unknown host name; a line `host NAME` in the configuration of msfrs-page allows it.");
     if (request.path == "/healthz" || access_.token.empty())
         return;
     if (!SameToken(TokenOf(request.credentials.value_or("")), access_.token))
-        throw Refused(401, "A token is wanted, as the password of any user name.");
+        throw Refused(401, "A token is required, as the password of any user name.");
 }
 
 /// The only request that changes anything. The token has been checked; the header keeps a page of another site from
@@ -121,7 +121,7 @@ std::string Site::boosted(const Request &request, const Prepared &now) const
     if (request.path != "/boost" || !now.boost || audience_ == Audience::Users || access_.token.empty())
         throw Refused(405, "This page can only be read: GET and HEAD.");
     if (!request.deliberate)
-        throw Refused(403, "A boost is asked for with the header X-Msfrs-Boost.");
+        throw Refused(403, "A request for a boost needs the header X-Msfrs-Boost.");
     if (!request.name)
         throw Refused(400, "The name is missing: /boost?name=NAME");
     now.boost(*request.name);
@@ -150,7 +150,7 @@ bool Site::figures(const Request &request, const std::string &peer, const Prepar
         made = path == "/user.json" ? now.user(*request.name) : now.past(*request.name);
     } else if (path == "/healthz") {
         answer.type = Answer().type;
-        made = now.trouble.empty() ? "ok\n" : "Squid's figures are old\n";
+        made = now.trouble.empty() ? "ok\n" : "Squid's figures are outdated\n";
         answer.status = now.trouble.empty() ? 200 : 503;
     } else {
         return false;
@@ -164,7 +164,7 @@ std::string Site::answerTo(const Request &request, const std::string &peer, cons
     check(request);
     const auto &path = request.path;
     if (request.name && path != "/user" && path != "/user.json" && path != "/past.json" && path != "/boost")
-        throw Refused(400, "This address has no query.");
+        throw Refused(400, "This path takes no query.");
     Answer answer;
     std::string made;
     if (request.post) {

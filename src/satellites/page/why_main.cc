@@ -12,9 +12,9 @@ namespace msfrs::page {
 namespace {
 
 constexpr const char *Usage = R"(Usage: msfrs-why NAME
-Prints as JSON what holds a user, host or transaction, as /user.json of msfrs-page does (docs/user/page.md). msfrsctl
-why runs it. Standard input has pages of Squid's cache manager, each after a line that says what it is, when it was
-asked for (s of a clock that is never set) and its length in bytes:
+Explains, as JSON, why a user, host or transaction is slow, like /user.json of msfrs-page (docs/user/page.md). msfrsctl
+why runs it. Standard input has pages of Squid's cache manager, each after a line with its kind, the time of the request
+(seconds of a monotonic clock) and its length in bytes:
 
   metrics|report|users SECONDS BYTES     a page
   silent SECONDS BYTES                   ADDRESS:PORT at which Squid does not answer

@@ -24,7 +24,7 @@ void ReadGateway(Line &line, Config &config)
     auto &sharing = config.sharing;
     sharing.gateway = line.name("gateway");
     const auto fields = line.fields({"share", "interval"});
-    const auto share = fields.need("share", ": what this gateway may have of the link while it hears of no other, "
+    const auto share = fields.need("share", ": this gateway's share of the link while no other is known, "
                                             "1% to 99%");
     sharing.share = share.decimal("%", 1, 99) / 100;
     if (const auto f = fields.find("interval"))
@@ -60,7 +60,7 @@ void ReadStore(Line &line, Config &config)
     const auto fields = line.fields({"host", "port", "tls", "name", "ca", "certificate", "key", "user",
                                      "password-file", "database"});
     auto &store = config.store;
-    store.host = HostOf(fields.need("host", ": the machine on which Valkey or Redis runs"));
+    store.host = HostOf(fields.need("host", ": the host of Valkey or Redis"));
     if (const auto f = fields.find("port"))
         store.port = static_cast<uint16_t>(f->number(1, 65535));
     if (const auto f = fields.find("tls"))
@@ -79,10 +79,10 @@ void ReadStore(Line &line, Config &config)
     config.passwordFile = {path("password-file"), line.where};
     for (const auto name : {"name", "ca", "certificate", "key"}) {
         if (const auto f = fields.find(name); f && !store.tls)
-            f->refuse("it is for TLS, which is off: tls=on is missing");
+            f->refuse("requires tls=on");
     }
     if (store.certificate.empty() != store.key.empty())
-        fields.refuse("certificate and key go together");
+        fields.refuse("certificate= and key= must be given together");
     if (const auto f = fields.find("user")) {
         if (!GoodName(f->value) || config.passwordFile.value.empty())
             f->refuse("expected a name of letters, digits, '-', '_' and '.', and password-file=PATH");
@@ -124,7 +124,7 @@ Config ReadConfig(std::istream &in, const std::string &file)
     need(!config.store.host.empty(), "store");
     need(!config.segment.empty(), "segment");
     if (std::find(sharing.others.begin(), sharing.others.end(), sharing.gateway) != sharing.others.end())
-        throw RuleError(file + ": other " + sharing.gateway + ": that is this gateway");
+        throw RuleError(file + ": other " + sharing.gateway + ": is the name of this gateway");
     return config;
 }
 
@@ -147,7 +147,7 @@ void ReadPassword(Config &config)
     if (file.get() < 0 || fstat(file.get(), &found) < 0)
         refuse(std::string("cannot be opened: ") + std::strerror(errno));
     if (!S_ISREG(found.st_mode))
-        refuse("is no file");
+        refuse("is not a file");
     if (found.st_mode & (S_IRWXO | S_IWGRP))
         refuse("everybody may read it, or its group may write it: chmod 640 " + path);
     std::string text(MostPassword + 2, 0);

@@ -102,7 +102,7 @@ std::string Daemon::answer(const std::string_view command)
         return Text(report());
     if (command == "metrics")
         return OpenMetrics(report());
-    return "unknown command; there are status and metrics\n";
+    return "unknown command; commands are status and metrics\n";
 }
 
 } // namespace msfrs::share

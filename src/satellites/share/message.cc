@@ -119,7 +119,7 @@ std::string EncodeMessage(const Sums &s)
 std::optional<Sums> DecodeMessage(const std::string_view text, std::string &why)
 {
     if (text.size() < Magic.size() + 1 || text.substr(0, Magic.size()) != Magic) {
-        why = "is no message of msfrs-share";
+        why = "is not a message of msfrs-share";
         return {};
     }
     if (text[Magic.size()] != Version) {

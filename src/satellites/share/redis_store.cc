@@ -49,14 +49,14 @@ SSL_CTX *NewTls(const RedisParams &params)
     SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER, nullptr);
     if (params.ca.empty() ? SSL_CTX_set_default_verify_paths(made.get()) != 1
                           : SSL_CTX_load_verify_locations(made.get(), params.ca.c_str(), nullptr) != 1)
-        FailTls(params.ca.empty() ? "the system's authorities" : params.ca, "no certificates of authorities");
+        FailTls(params.ca.empty() ? "the system's authorities" : params.ca, "no valid certificates of authorities");
     if (params.certificate.empty())
         return made.release();
     if (SSL_CTX_use_certificate_chain_file(made.get(), params.certificate.c_str()) != 1)
         FailTls(params.certificate, "no certificate");
     if (SSL_CTX_use_PrivateKey_file(made.get(), params.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_check_private_key(made.get()) != 1)
-        FailTls(params.key, "no key of that certificate");
+        FailTls(params.key, "not the key of the certificate");
     return made.release();
 }
 
@@ -218,9 +218,9 @@ std::string RedisStore::whyLost(const short what)
         const auto *const session = bufferevent_openssl_get_ssl(connection_.get());
         const long verified = session ? SSL_get_verify_result(session) : X509_V_OK;
         if (verified != X509_V_OK)
-            return std::string("has no certificate to trust: ") + X509_verify_cert_error_string(verified);
+            return std::string("has an untrusted certificate: ") + X509_verify_cert_error_string(verified);
         if (const auto reason = bufferevent_get_openssl_error(connection_.get()))
-            return "no TLS with it: " + Printable(TlsError(reason));
+            return "TLS failed: " + Printable(TlsError(reason));
     }
     return std::string(up_ ? "lost: " : "cannot connect: ") +
         (error ? evutil_socket_error_to_string(error) : "no reason given");

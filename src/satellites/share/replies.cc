@@ -60,22 +60,22 @@ bool Replies::feed(const std::string_view bytes)
 {
     pending_ += bytes.size();
     if (redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK)
-        fail("answers what is no reply of the protocol");
+        fail("sends an invalid reply");
     while (failure_.empty()) {
         void *found = nullptr;
         if (redisReaderGetReply(reader_.get(), &found) != REDIS_OK) {
-            fail("answers what is no reply of the protocol");
+            fail("sends an invalid reply");
             break;
         }
         if (!found) {
             if (pending_ > mostBytes_)
-                fail("answers more than " + std::to_string(mostBytes_) + " bytes");
+                fail("sends a reply of more than " + std::to_string(mostBytes_) + " bytes");
             break;
         }
         const std::unique_ptr<void, void (*)(void *)> reply(found, freeReplyObject);
         pending_ = 0;
         if (wanted_.empty())
-            fail("answers without being asked");
+            fail("sends an unrequested reply");
         else
             one(*static_cast<const redisReply *>(found));
     }
@@ -99,7 +99,7 @@ void Replies::one(const redisReply &reply)
     } else if (command == Command::Fetch && reply.type == REDIS_REPLY_STRING) {
         messages_.push_back(text.empty() ? std::nullopt : std::optional<std::string>(text));
     } else if (command == Command::Fetch || reply.type != REDIS_REPLY_STATUS || text != "OK") {
-        fail(std::string("answers something else to ") + NameOf(command));
+        fail(std::string("sends a reply of the wrong type to ") + NameOf(command));
     }
 }
 

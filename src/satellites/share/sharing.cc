@@ -100,7 +100,7 @@ void Sharing::ask(const int64_t now)
 void Sharing::answered(const Store::Answer &answer, const int64_t now)
 {
     if (!answer.failure.empty() || answer.messages.size() != others_.size() + 1) {
-        failed(answer.failure.empty() ? "an answer without what was asked for" : answer.failure, now);
+        failed(answer.failure.empty() ? "an answer without the requested keys" : answer.failure, now);
         return;
     }
     underWay_ = false;
@@ -140,7 +140,7 @@ void Sharing::findNamesake(const std::optional<std::string> &message, const int6
         namesake_ = now; // may be our own message from before a restart
     else if (now - namesake_ >= TimeToLive)
         log_.say("gateway " + params_.gateway,
-                 "another msfrs-share leaves messages in this name; each gateway needs its own", now);
+                 "another msfrs-share uses this name; give each gateway its own", now);
 }
 
 void Sharing::heard(Other &other, const std::string &message, const int64_t now)
@@ -260,7 +260,7 @@ void Sharing::showAll(const int64_t now)
             const double places = claim.waiting > 0 ? due[n + 1] : std::min(due[n + 1], claim.places);
             show(n, *other.last, places, &other == leader, now);
             if (state_ == StoreState::Together && !other.refused)
-                log_.say("gateway " + other.name, "is there", now);
+                log_.say("gateway " + other.name, "is present", now);
         } else if (gone(other, now)) {
             if (other.shownNow)
                 board_.hide(n);
@@ -268,8 +268,8 @@ void Sharing::showAll(const int64_t now)
             other.ahead = 0;
             other.places = 0;
             if (state_ == StoreState::Together && !other.refused)
-                log_.say("gateway " + other.name, other.last ? "is gone: nothing new for " + SecondsText(TimeToLive)
-                                                             : "has said nothing yet", now);
+                log_.say("gateway " + other.name, other.last ? "is gone: no message for " + SecondsText(TimeToLive)
+                                                             : "has not reported yet", now);
         } else {
             showRest(n, ours, passed, now);
         }

@@ -72,9 +72,9 @@ def test_a_gateway_that_dies_leaves_its_share_and_comes_back(pair):
         b.kill()
         assert 1.5 < until(lambda: not a.other(), 'b is gone') < 10
         b.start()
-    a.says('gateway b: is there', 3)
+    a.says('gateway b: is present', 3)
     assert [line for line in a.said() if line.startswith('gateway b')] == \
-        ['gateway b: is there', *['gateway b: is gone: nothing new for 2 s', 'gateway b: is there'] * 2]
+        ['gateway b: is present', *['gateway b: is gone: no message for 2 s', 'gateway b: is present'] * 2]
 
 
 def test_a_gateway_that_ends_wants_nothing_more(pair):
@@ -139,8 +139,8 @@ def test_200_milliseconds_of_delay(host, store, make, stack):
 
 def test_what_is_no_message_is_ignored(host, store, make):
     a = make('a', 'b').start()
-    a.says('gateway b: has said nothing yet')
-    for value, said in ((b'garbage\x1b[2J', 'it is no message of msfrs-share'),
+    a.says('gateway b: has not reported yet')
+    for value, said in ((b'garbage\x1b[2J', 'it is not a message of msfrs-share'),
                         (b'MSFRSGW\x03', 'it has version 3, not 2: another msfrs-share wrote it'),
                         (b'MSFRSGW\x02' + bytes(100), 'it has 108 bytes, less than the 124 of a head'),
                         (b'MSFRSGW\x02' + bytes(12_000_000), 'it has 11133 bytes; 0 classes and 0 users take 124')):
@@ -148,7 +148,7 @@ def test_what_is_no_message_is_ignored(host, store, make):
         a.says(f'gateway b: its message is ignored: {said}')
     store.do('DEL', 'msfrs:test:b')
     store.do('LPUSH', 'msfrs:test:b', 'x')
-    a.says('gateway b: its message is ignored: it is no message of msfrs-share', 2)
+    a.says('gateway b: its message is ignored: it is not a message of msfrs-share', 2)
     time.sleep(1)
     assert a.state() == 'together' and not a.segment.gateways()
     assert len(a.said()) == 8
@@ -188,7 +188,7 @@ def test_tls(host, tmp_path, make):
         for name, store, why in (('b', ours.replace(f'ca={good}', f'ca={other}'), 'self-signed certificate'),
                                  ('c', ours.replace('store.test', 'else.test'), 'hostname mismatch')):
             refused = make(name, 'a', port=6390, store=store).start()
-            refused.says('store 127.0.0.1 port 6390: no answer for 2 s (has no certificate to trust: '
+            refused.says('store 127.0.0.1 port 6390: no answer for 2 s (has an untrusted certificate: '
                          f'{why}); this gateway keeps to its static share of 50 % of the link')
         plain = make('d', 'a', port=6390).start()
         wait_until(lambda: plain.state() == 'static', lambda: plain.said())
@@ -211,7 +211,7 @@ def test_another_server_than_a_store(host, make, stack):
     stack.callback(thread.join)
     stack.callback(listener.shutdown, socket.SHUT_RDWR)
     a = make('a', 'b').start()
-    a.says('store 127.0.0.1 port 6379: no answer for 2 s (answers what is no reply of the protocol); this gateway '
+    a.says('store 127.0.0.1 port 6379: no answer for 2 s (sends an invalid reply); this gateway '
            'keeps to its static share of 50 % of the link')
     assert len(a.said()) <= 3
 

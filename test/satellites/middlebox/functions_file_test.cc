@@ -62,7 +62,7 @@ TEST(FunctionsFile, MistakesAreRefusedWithLineAndRange)
         {"function forward class=all alpha=1 beta=1", "class=all: allowed are the classes that have packets: a and b"},
         {"function forward class=c alpha=1 beta=1", "class=c: allowed are the classes that have packets: a and b"},
         {"function forward class=a alpha=1 beta=1\nfunction monitor class=a alpha=1 beta=1",
-         "functions.conf:2: class=a: its packets go through forward already"},
+         "functions.conf:2: class=a: its packets pass forward already"},
         {"function forward class=a beta=1", "alpha"},
         {"function forward class=a alpha=1", "beta"},
         {"function forward class=a alpha=-1 beta=1", "alpha=-1: allowed are 0 to 1000"},
@@ -90,7 +90,7 @@ TEST(FunctionsFile, WhatOnlyTheEdgeDoesIsRefused)
     const struct {
         std::string text, wanted;
     } cases[] = {
-        {"limit 10001\n", "edge.conf: limit 10001: of whole packets allowed are 1 to 10000"},
+        {"limit 10001\n", "edge.conf: limit 10001: whole packets are held; allowed are 1 to 10000"},
         {"mark shift=0\n", "edge.conf: mark"},
         {"control /tmp/socket\n", "edge.conf: control"},
         {"inside 198.18.0.0/15\nexcess socket=/tmp/socket\n", "edge.conf: excess"},
@@ -102,7 +102,8 @@ TEST(FunctionsFile, WhatOnlyTheEdgeDoesIsRefused)
     }
     std::istringstream in("link rate=1Mbit\nqueue number=0 threads=2\n");
     const auto threads = edge::ReadConfig(in, "edge.conf", PluginDir());
-    EXPECT_EQ(RefusalOf([&] { CheckConfig(threads, "edge.conf"); }), "edge.conf: threads: msfrs-middlebox has one");
+    EXPECT_EQ(RefusalOf([&] { CheckConfig(threads, "edge.conf"); }),
+     "edge.conf: threads: msfrs-middlebox has one thread; remove threads=");
 }
 
 } // namespace

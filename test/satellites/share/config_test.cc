@@ -88,12 +88,12 @@ INSTANTIATE_TEST_SUITE_P(ShareConfig, ShareMistakes, testing::Values(
     Mistake{"other a\nother b\nother c\nother d\nother e\nother f\nother g\n",
             "share.conf:7: other g: allowed are 6 gateways beside this one"},
     Mistake{"link l\ngateway a share=50%\nother a\nstore host=h\nsegment /s\n",
-            "share.conf: other a: that is this gateway"},
+            "share.conf: other a: is the name of this gateway"},
     Mistake{"store port=1\n", "share.conf:1: host is missing: the machine on which Valkey or Redis runs"},
     Mistake{"store host=a,b\n", "share.conf:1: host=a,b: expected an address or the name of a host"},
     Mistake{"store host=a port=0\n", "share.conf:1: port=0: allowed are 1 to 65535"},
-    Mistake{"store host=a ca=/x\n", "share.conf:1: ca=/x: it is for TLS, which is off: tls=on is missing"},
-    Mistake{"store host=a tls=on key=/x\n", "share.conf:1: certificate and key go together"},
+    Mistake{"store host=a ca=/x\n", "share.conf:1: ca=/x: requires tls=on"},
+    Mistake{"store host=a tls=on key=/x\n", "share.conf:1: certificate= and key= must be given together"},
     Mistake{"store host=a user=u\n", "share.conf:1: user=u: expected a name of letters, digits, '-', '_' and '.', "
                                      "and password-file=PATH"},
     Mistake{"store host=a password-file=x\n", "share.conf:1: password-file=x: must be a path that begins with '/', at "
@@ -140,7 +140,7 @@ TEST_F(SharePassword, IsRefusedAndNotShown)
     EXPECT_EQ(RefusalOf([&] { ReadPassword(config); }),
               "share.conf:4: password-file=/nowhere/at/all: cannot be opened: No such file or directory");
     config.passwordFile.value = "/tmp";
-    EXPECT_EQ(RefusalOf([&] { ReadPassword(config); }), "share.conf:4: password-file=/tmp: is no file");
+    EXPECT_EQ(RefusalOf([&] { ReadPassword(config); }), "share.conf:4: password-file=/tmp: is not a file");
 }
 
 TEST(ShareConfig, TheShippedFileIsAccepted)

@@ -91,8 +91,8 @@ TEST(ShareMessage, IsBounded)
 TEST(ShareMessage, GarbageIsRefused)
 {
     const auto good = EncodeMessage(Example());
-    EXPECT_EQ(Refused(""), "is no message of msfrs-share");
-    EXPECT_EQ(Refused("another type"), "is no message of msfrs-share");
+    EXPECT_EQ(Refused(""), "is not a message of msfrs-share");
+    EXPECT_EQ(Refused("another type"), "is not a message of msfrs-share");
     EXPECT_EQ(Refused(good.substr(0, 50)), "has 50 bytes, less than the 124 of a head");
     EXPECT_EQ(Refused(good + "x"), "has 213 bytes; 2 classes and 2 users take 212");
     auto other = good;

@@ -59,17 +59,17 @@ TEST(ShareReplies, WhatIsNoAnswer)
     EXPECT_EQ(Read({Command::Leave}, "-NOAUTH Authentication required.\r\n").failure,
               "refuses SET: NOAUTH Authentication required.");
     EXPECT_EQ(Read({Command::Leave}, "-OOM \x1b[2J\r\n").failure, "refuses SET: OOM ?[2J");
-    EXPECT_EQ(Read({Command::Leave}, ":1\r\n").failure, "answers something else to SET");
-    EXPECT_EQ(Read({Command::Fetch}, "+OK\r\n").failure, "answers something else to GETRANGE");
-    EXPECT_EQ(Read({Command::Fetch}, "$-1\r\n").failure, "answers something else to GETRANGE");
+    EXPECT_EQ(Read({Command::Leave}, ":1\r\n").failure, "sends a reply of the wrong type to SET");
+    EXPECT_EQ(Read({Command::Fetch}, "+OK\r\n").failure, "sends a reply of the wrong type to GETRANGE");
+    EXPECT_EQ(Read({Command::Fetch}, "$-1\r\n").failure, "sends a reply of the wrong type to GETRANGE");
     EXPECT_EQ(Read({Command::Fetch}, "HTTP/1.1 400 Bad Request\r\n").failure,
-              "answers what is no reply of the protocol");
-    EXPECT_EQ(Read({}, "+OK\r\n").failure, "answers without being asked");
+              "sends an invalid reply");
+    EXPECT_EQ(Read({}, "+OK\r\n").failure, "sends an unrequested reply");
 }
 
 TEST(ShareReplies, AreBounded)
 {
-    EXPECT_EQ(Read({Command::Fetch}, "*1000000000\r\n").failure, "answers what is no reply of the protocol");
+    EXPECT_EQ(Read({Command::Fetch}, "*1000000000\r\n").failure, "sends an invalid reply");
     EXPECT_EQ(Read({Command::Fetch}, "$500000000\r\n" + std::string(2000, 'x'), 100).failure,
               "answers more than 1000 bytes");
 }

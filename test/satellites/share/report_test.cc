@@ -28,9 +28,9 @@ TEST(ShareReport, ForPeople)
     const auto text = Text(Example());
     EXPECT_NE(text.find("gateway a of link home: up 0 s, static, static share 50 %\n"), text.npos);
     EXPECT_NE(text.find("; cannot connect: Connection refused\n"), text.npos);
-    EXPECT_NE(text.find("gateway b: there, news 0.05 s ago: places 4 (left to it: 3), waiting 2, demand 1.5;"),
+    EXPECT_NE(text.find("gateway b: present, message 0.05 s ago: slots 4 (left to it: 3), waiting 2, demand 1.5;"),
               text.npos);
-    EXPECT_NE(text.find("gateway c: has said nothing yet; received 0 bytes, refused messages 7\n"), text.npos);
+    EXPECT_NE(text.find("gateway c: has not reported yet; received 0 bytes, refused messages 7\n"), text.npos);
 }
 
 TEST(ShareReport, AsOpenMetrics)

@@ -104,7 +104,7 @@ TEST_F(ShareGateways, OneSeesTheOtherWithin300Milliseconds)
     EXPECT_EQ(b.seen().received - before, 5000u);
     EXPECT_EQ(b.seen().classes.at(0).served, 900u);
     EXPECT_EQ(b.seen().users.at(0).key, 55u);
-    EXPECT_EQ(b.said, (std::vector<std::string>{"store: answers", "gateway a: is there"}));
+    EXPECT_EQ(b.said, (std::vector<std::string>{"store: answers", "gateway a: is present"}));
 }
 
 TEST_F(ShareGateways, TheFirstNameLeads)
@@ -179,7 +179,7 @@ TEST_F(ShareGateways, WithoutTheStore)
     EXPECT_NEAR(static_cast<double>(a.seen().received - at), 10 * Rate / 8 * 0.25, 2e5);
     EXPECT_GE(a.board.shown.at(0).at, now - 200 * Ms); // and is live
     EXPECT_EQ(a.said, (std::vector<std::string>{
-        "store: answers", "gateway b: is there",
+        "store: answers", "gateway b: is present",
         "store: cannot connect: Connection refused; the last shares hold for 2 s",
         "store: no answer for 2 s (cannot connect: Connection refused); this gateway keeps to its static share of 75 % "
         "of the link"}));
@@ -270,10 +270,10 @@ TEST_F(ShareGateways, AGatewayThatEndsLeavesItsShare)
     for (const auto end = now + 2500 * Ms; now < end; now += Ms)
         a.step(now); // b has left the link
     EXPECT_EQ(a.board.shown.count(0), 0u);
-    EXPECT_EQ(a.said.back(), "gateway b: is gone: nothing new for 2 s");
+    EXPECT_EQ(a.said.back(), "gateway b: is gone: no message for 2 s");
     run(S);
     EXPECT_EQ(a.board.shown.count(0), 1u);
-    EXPECT_EQ(a.said.back(), "gateway b: is there");
+    EXPECT_EQ(a.said.back(), "gateway b: is present");
     // It left before the outage: its share stays with the others while the last shares hold.
     for (const auto end = now + 2500 * Ms; now < end; now += Ms)
         a.step(now);
@@ -303,12 +303,12 @@ TEST_F(ShareGateways, WhatIsNoMessageIsIgnoredAndSaidOnce)
         EXPECT_EQ(a.board.shown.count(0), 0u);
     }
     EXPECT_EQ(a.said, (std::vector<std::string>{
-        "store: answers", "gateway b: is there",
-        "gateway b: its message is ignored: it is no message of msfrs-share",
+        "store: answers", "gateway b: is present",
+        "gateway b: its message is ignored: it is not a message of msfrs-share",
         "gateway b: its message is ignored: it has version 3, not 2: another msfrs-share wrote it"}));
     EXPECT_GT(a.sharing->report(now).others.at(0).refused, 10u);
     run(S);
-    EXPECT_EQ(a.said.back(), "gateway b: is there");
+    EXPECT_EQ(a.said.back(), "gateway b: is present");
 }
 
 /// Whatever demand or bytes another gateway claims, its fair share is not more than its part.
@@ -349,7 +349,7 @@ TEST_F(ShareGateways, TwoOfOneNameAreTold)
         other.step(now);
     }
     EXPECT_NE(std::find(a.said.begin(), a.said.end(),
-                        "gateway a: another msfrs-share leaves messages in this name; each gateway needs its own"),
+                        "gateway a: another msfrs-share uses this name; give each gateway its own"),
               a.said.end());
 }
 

@@ -15,8 +15,8 @@ TEST(StateLog, SaysAStateOnce)
     StateLog log([&](const std::string &line) { said.push_back(line); });
     log.say("store", "answers", 1);
     log.say("store", "answers", 2);
-    log.say("gateway a", "is there", 2);
-    EXPECT_EQ(said, (std::vector<std::string>{"store: answers", "gateway a: is there"}));
+    log.say("gateway a", "is present", 2);
+    EXPECT_EQ(said, (std::vector<std::string>{"store: answers", "gateway a: is present"}));
 }
 
 TEST(StateLog, SaysLittleOfWhatChangesAllTheTime)
