@@ -46,7 +46,7 @@ def squid_part(answers, others, certificate, log):
                  '# TLS is not decrypted: the name in the ClientHello is read, and bytes are forwarded.',
                  'acl msfrs_greeting at_step SslBump1', 'ssl_bump peek msfrs_greeting', 'ssl_bump splice all',
                  'sslproxy_session_cache_size 0']
-    said += ['', '# Who may do what.', f'acl msfrs_users src {answers.users}',
+    said += ['', '# Access control.', f'acl msfrs_users src {answers.users}',
              'acl msfrs_web port 80 443 21 1025-65535', 'acl msfrs_tls port 443',
              'http_access deny !msfrs_web', 'http_access deny CONNECT !msfrs_tls',
              'http_access allow manager localhost', 'http_access deny manager',

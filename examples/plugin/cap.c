@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * \file
- * cap: no flow may have more than `most` items queued; from half of that on what can carry a mark is marked. The flows
- * of an aggregate class count as one. An example of an AQM: the engine's own counters are all that it needs.
+ * cap: no flow may have more than `most` items queued; from half of that on, ECN-capable items are marked. The flows of
+ * an aggregate class count as one. An example of an AQM that needs no state of its own: the engine has the counters.
  */
 #include <plugin/msfrs_plugin.h>
 
@@ -17,7 +17,7 @@ static int init(void *inst, const struct msfrs_host *host, const union msfrs_val
     struct cap *self = inst;
     self->most = params[0].i;
     self->limit = params[1].i;
-    if (host->limit && self->most > host->limit) { /* what the table alone cannot check is refused here */
+    if (host->limit && self->most > host->limit) { /* a check that needs more than the table */
         snprintf(err, errlen, "most=%lld would never be reached: the host queues %u items at most",
                  (long long)self->most, host->limit);
         return -1;
@@ -39,9 +39,9 @@ static enum msfrs_verdict admit(void *inst, struct msfrs_item *i, const struct m
 
 static const struct msfrs_param params[] = {
     {.name = "most", .type = MSFRS_INT, .unit = "items", .def = "10", .min = 1, .max = 1e6,
-     .help = "how many a flow, or the flows of an aggregate class, may have queued"},
+     .help = "items that a flow, or the flows of an aggregate class, may have queued"},
     {.name = "limit", .type = MSFRS_INT, .unit = "items", .def = "1000", .min = 1, .max = 1e7,
-     .help = "how many may be queued in all"},
+     .help = "items that may be queued in all"},
 };
 
 static const struct msfrs_aqm_ops ops = {.init = init, .admit = admit};

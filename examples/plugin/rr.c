@@ -2,7 +2,7 @@
 /**
  * \file
  * rr: every flow with a backlog sends `burst` items in its turn, whatever their size and its class. An example of a
- * scheduler: a whole one, in C, with nothing but the installed header.
+ * complete scheduler in C that needs only the installed header.
  *
  * The round is a ring of the flows with a backlog. All memory is the engine's: the ring is threaded through the
  * state that the engine keeps for each flow, so every call is O(1) and nothing can fail.

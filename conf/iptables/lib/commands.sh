@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# The commands up, down, check and print, and the command line. What is set up is the script's that reads this: its
-# options, `need_system`, `want_rules`, `want_routing`, `missing_sysctls`, `modules`, `print_sysctls` and `summary`.
-# shellcheck disable=SC2153  # the script has them
+# The commands up, down, check and print, and the command line. The script that reads this provides its options,
+# `need_system`, `want_rules`, `want_routing`, `missing_sysctls`, `modules`, `print_sysctls` and `summary`.
+# shellcheck disable=SC2153  # set by the script
 readonly E_MISSING=1 E_USAGE=2 E_REFUSED=3 E_FAILED=4
 readonly CAP_NET_ADMIN=12
 export LC_ALL=C PATH="${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin"
@@ -36,8 +36,8 @@ need_tools() {
     done
 }
 
-# An interface as the rules may name it.
-need_interface() { # name; what it has to do with the loopback
+# Checks that the rules may name an interface.
+need_interface() { # name; reason why the loopback is refused
     local link
     link=$(ip -d -o link show dev "$1" 2>/dev/null) ||
         die $E_REFUSED "no interface '$1' here; there are: $(ip -o link show | awk -F': ' '

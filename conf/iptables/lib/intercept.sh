@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# What msfrs-iptables wants: rules, routes, sysctls. Nothing here changes anything.
+# The rules, routes and sysctls of msfrs-iptables. Nothing here changes the system.
 
 want_rules() { # family
     local family=$1 mark=${OPT[fwmark]} http https port to client n_pre=0 n_fwd=0 rest inside guard chain table word
@@ -9,7 +9,7 @@ want_rules() { # family
     mapfile -t sources < <(of_family "$family" "${OPT[source]}")
     (( ${#sources[@]} )) || sources=('')
 
-    # Whoever connects to an interception port directly makes Squid fetch from itself: a loop.
+    # A direct connection to an interception port would make Squid fetch from itself: a loop.
     guard="${OPT[redirect-ports]} ${OPT[tproxy-ports]}"
     echo "mangle :MSFRS_GUARD"
     echo "mangle -A MSFRS_GUARD -p tcp --syn -m multiport --dports ${guard// /,} -m addrtype --dst-type LOCAL -j DROP"
@@ -20,7 +20,7 @@ want_rules() { # family
     read -r http https <<<"${OPT[${OPT[mode]}-ports]}"
     if [[ ${OPT[mode]} == tproxy ]]; then
         table=mangle chain=MSFRS_TPROXY
-        # Both sides of Squid use foreign addresses: what belongs to its sockets must stay on the gateway.
+        # Both sides of Squid use foreign addresses: packets of its sockets must stay on the gateway.
         echo "mangle :MSFRS_DIVERT"
         echo "mangle -A MSFRS_DIVERT -p tcp -m socket --transparent -j MARK --set-xmark $mark"
         echo "mangle -I PREROUTING $((++n_pre)) -p tcp -j MSFRS_DIVERT"
@@ -33,8 +33,8 @@ want_rules() { # family
     for client in "${sources[@]}"; do
         for port in ${OPT[intercept]}; do
             to=$http; [[ $port == 80 ]] || to=$https
-            # From where the kernel begins to track connections, those under way look new: they go on to their server.
-            # Not with TPROXY: after a SYN cookie the listener has but the ACK.
+            # When the kernel begins to track connections, existing ones look new; only a SYN is redirected, so they
+            # continue to their server. Not with TPROXY: after a SYN cookie the listener sees only the ACK.
             rest="--syn -j REDIRECT --to-ports $to"
             [[ $table == nat ]] || rest="-j TPROXY --on-port $to --tproxy-mark $mark"
             echo "$table -A $chain ${client:+-s $client }-p tcp --dport $port $rest"
@@ -80,7 +80,7 @@ want_routing() {
     printf 'route %s\nrule %s %s\n' "${OPT[table]}" "${OPT[fwmark]}" "${OPT[table]}"
 }
 
-# Sysctls that do not stand as they must: lines `PATH WANTED`.
+# Sysctls with a wrong value: lines `PATH WANTED`.
 missing_sysctls() { # family
     local file path
     if [[ $1 == 6 ]]; then

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# Options of the scripts: the command line and the configuration file give the same. Their names and defaults (KEYS, OPT)
-# are the script's own, and so is `set_own_option`, which checks what is not checked here.
-# shellcheck disable=SC2153  # the script has them
+# Options of the scripts, the same on the command line and in a configuration file. The script provides their names and
+# defaults (KEYS, OPT), and `set_own_option`, which checks values that are not checked here.
+# shellcheck disable=SC2153  # set by the script
 
 declare -A SEEN=()
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# What is there, and how it differs from what is wanted: netfilter rules and routes. Nothing here changes anything.
+# Reads the present netfilter rules and routes, and compares them with the wanted ones. Nothing here changes the system.
 
 # Netfilter state is held as lines `TABLE :CHAIN`, `TABLE -A CHAIN RULE` (our chains) and `TABLE -I CHAIN N RULE`
-# (the jumps to them from other chains); wanted jumps may be `TABLE -A CHAIN RULE`, behind what is there.
+# (the jumps to them from other chains); wanted jumps may be `TABLE -A CHAIN RULE`, after the present rules.
 
-# A place is a family and a kind of iptables: `4`, `6`, and `4-legacy` or `4-nft` for the one that `iptables` is not.
+# A place is a family and a kind of iptables: `4`, `6`, and `4-legacy` or `4-nft` for the kind that the command
+# `iptables` is not.
 
 tool() { # place [save|restore]
     local base=iptables
@@ -19,14 +20,14 @@ main_place() { # family
     echo "$1$kind"
 }
 
-# The places to look at; those of the other kind only where there is something of ours.
+# The places to examine; those of the other kind only if they have rules of ours.
 places() {
     local other=-legacy family
     main_place 4
     [[ ! -e /proc/sys/net/ipv6 ]] || main_place 6
     [[ $("$(tool "$(main_place 4)")" -V) != *legacy* ]] || other=-nft
     for family in 4 6; do
-        # Looking at a legacy table that does not exist would make it.
+        # Reading a legacy table that does not exist would create it.
         [[ $other == -nft ]] || grep -qs . "/proc/net/ip${family/4/}_tables_names" || continue
         command -v "$(tool "$family$other" save)" >/dev/null || continue
         [[ -z $(rules_now "$("$(tool "$family$other" save)" 2>/dev/null)") ]] || echo "$family$other"
@@ -53,12 +54,12 @@ routing_now() { # family
         sed -E 's/^(rule [^/ ]+) /\1\/0xffffffff /'
 }
 
-# What `up` changed beside rules and routes, oldest first: `PATH=OLD VALUE` of sysctls, `table=NAME` of new tables.
+# Changes of `up` beside rules and routes, oldest first: `PATH=OLD VALUE` of sysctls, `table=NAME` of new tables.
 records() { # rules
     sed -nE "s/^mangle -A $STATE -m comment --comment \"?([^\" ]+)\"?.*/\1/p" <<<"$1"
 }
 
-# iptables itself says whether a rule is there: how it prints one differs between versions and kinds.
+# iptables -C checks whether a rule exists: its printed form differs between versions and kinds.
 compare_rules() { # place, rules now, rules wanted
     local table what chain rest ours ip="IPv$1"
     while read -r table what chain rest; do

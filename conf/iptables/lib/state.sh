@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# Leads the system from one state to another, all or nothing.
+# Changes the system from one state to another, all or nothing.
 
-# The input of iptables-restore that leads from one set of rules to another, one transaction for each table.
+# The input of iptables-restore that changes one set of rules into another, one transaction for each table.
 transition() { # rules now, rules wanted
     local table now want
     for table in "${TABLES[@]}"; do
@@ -56,8 +56,8 @@ undo_records() { # place, lines of `records`
     return $failed
 }
 
-# A table that `up` brought into being and that nobody uses now. Legacy iptables has no way to remove one, and nft's
-# needs the program nft for it; an empty table that stays does nothing.
+# Removes a table that `up` created and that is unused now. Legacy iptables cannot remove one, and nft's needs the
+# program nft for it; an empty table that stays has no effect.
 drop_table() { # place table
     local family=ip text
     [[ $1 == 4* ]] || family=ip6
@@ -82,7 +82,7 @@ read_state() {
     done
 }
 
-# Leads from NOW to WANT. Routes come before the rules that need them and go after them. All or nothing.
+# Changes NOW into WANT, all or nothing. Routes are added before the rules that need them, and removed after them.
 replace_state() {
     local place family
     trap 'roll_back interrupted' INT TERM HUP
@@ -115,7 +115,7 @@ roll_back() { # why; does not return
     die "$E_FAILED" "$1; everything is again as it was before"
 }
 
-# What must be remembered before `path` is set: its value, and that of what the kernel changes along with it.
+# The values to save before `path` is set: its own, and those of the sysctls that the kernel changes along with it.
 old_values() { # path
     local file dir=${1%/*}
     printf '%s=%s\n' "$1" "$(<"/proc/sys/$1")"
@@ -131,7 +131,7 @@ old_values() { # path
     done
 }
 
-# Fills WANT and ROUTES_WANT for `up`: rules, and what they must remember for `down`.
+# Fills WANT and ROUTES_WANT for `up`: rules, and the records that `down` needs.
 want_all() {
     local place family old new
     for family in $(families); do
