@@ -66,7 +66,7 @@ void MakeControlDirectory(const Written &control, const std::string &user)
     if (control.value.empty() || Look(above) != Found::Nothing)
         return;
     if (mkdir(above.c_str(), 0755) < 0)
-        Refuse(control, "directory " + above + " cannot be made: " + std::strerror(errno));
+        Refuse(control, "directory " + above + " cannot be created: " + std::strerror(errno));
     const auto *const entry = geteuid() == 0 ? getpwnam(user.c_str()) : nullptr;
     const Descriptor made(open(above.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (entry && (made.get() < 0 || fchown(made.get(), entry->pw_uid, entry->pw_gid) < 0))

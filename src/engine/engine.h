@@ -81,7 +81,7 @@ public:
         std::vector<msfrs_value> params;
     };
 
-    /// Whether an estimate is the whole cost (packets), or charge() reports what an item costs (requests).
+    /// Whether the estimate is the cost (packets), or charge() reports the cost (requests).
     enum class Cost { Exact, Measured };
 
     /// \param aqm with a null plugin everything is admitted
@@ -149,12 +149,12 @@ public:
     /// \throws PluginError; the item is in service
     void pickThis(msfrs_item &, msfrs_time now);
     /// Returns an item in service to its queue with a new estimate.
-    /// \param coming what its turn is still to bring in resource 0, >= 0: charged now, and used while it waits or later
+    /// \param coming bytes still to arrive in its turn, in resource 0, >= 0: charged now, used while it waits or later
     void requeue(msfrs_item &, const int64_t *est, msfrs_time now, int64_t coming = 0);
     /// amount >= 0 of resource 0 was used by a queued item: first from `coming`, then charged to its flow.
     void chargeQueued(msfrs_item &, int64_t amount, msfrs_time now);
-    /// Sets the estimate of what is still to be charged to an item in resource 0, queued or in service: >= 0, or
-    /// MSFRS_UNKNOWN. It holds until the next call; charge() does not count it down. Only with Cost::Measured.
+    /// Sets the estimate of the remaining cost of an item in resource 0, queued or in service: >= 0, or MSFRS_UNKNOWN.
+    /// It holds until the next call; charge() does not count it down. Only with Cost::Measured.
     void expect(msfrs_item &, int64_t remaining, msfrs_time now);
     /// amount >= 0 of a resource was used by an item in service.
     void charge(msfrs_item &, uint32_t resource, int64_t amount, msfrs_time now);
@@ -162,12 +162,12 @@ public:
     void chargeFlow(msfrs_flow &, int64_t amount, msfrs_time now);
     /// The same for service by another party: it counts in the order, but not in NamedFlow::bytes(). A negative amount
     /// refunds an overcharge.
-    /// \param served whether items of the flow used it; if not, it was traffic that nothing holds back
+    /// \param served whether items of the flow used it; if not, it was traffic that no scheduler holds back
     void chargeElsewhere(msfrs_flow &, int64_t amount, msfrs_time now, bool served = false);
     /// Removes a queued item and frees it.
     void remove(msfrs_item &, msfrs_time now, msfrs_reason);
-    /// Moves an item to another flow, queued or in service as it is. What it has used stays charged to the old flow;
-    /// what was charged in advance and is unused moves along. To the scheduler it is a new item, which arrives before
+    /// Moves an item to another flow, queued or in service as it is. Its past service stays charged to the old flow;
+    /// unused advance charges move along. To the scheduler it is a new item, which arrives before
     /// the old one leaves: it queues behind earlier arrivals, and neither flow seems to have been idle (migrate.cc). No
     /// AQM is asked; to the AQM, and in totals(), the old item has left and the new one was never judged. Only with
     /// Cost::Measured.

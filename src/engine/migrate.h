@@ -19,7 +19,7 @@
 
 namespace msfrs {
 
-/// The migration plan: what the host of both engines knows of the move.
+/// The migration plan: the host's part of the move.
 struct MigrationPlan {
     struct Place {
         msfrs_flow *flow; ///< of the new engine

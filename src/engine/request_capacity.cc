@@ -10,8 +10,8 @@
 namespace msfrs {
 
 namespace {
-constexpr size_t MostLooks = 8;                          ///< connections sampled in a Capacity::Every
-constexpr msfrs_time LookEvery = 20'000'000;             ///< ns, where C is known
+constexpr size_t MostLooks = 8;                          ///< connections sampled in a Capacity::Every: 80 a second
+constexpr msfrs_time LookEvery = 20'000'000;             ///< ns, where C is known; docs/lab/constants.md
 constexpr msfrs_time LongestTrip = 60'000'000'000;       ///< ns: more than TCP waits for
 constexpr msfrs_time FreshFor = 200'000'000;             ///< ns: age limit of an RTT, where C is estimated
 constexpr double Keeps = 7.0 / 8;                        ///< RFC 6298, 1 - alpha: of the smoothed RTT, at each sample
@@ -102,7 +102,7 @@ bool RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
     r.outOfOrder = seen.outOfOrder;
     if (capacity && known && !seen.counted && !std::exchange(uncounted, true))
         host.log(0, "this kernel's TCP_INFO has no tcpi_rcv_ooopack (Linux has since 5.4): where the link's rate is "
-                    "to be found losses are not seen");
+                    "to be found losses are not detected");
     return known;
 }
 

@@ -57,10 +57,10 @@ void CheckRequestConfig(const RequestConfig &c)
         Require(positive(cls.weight), "class " + cls.name + " weight", cls.weight, "a number above 0");
         for (size_t before = 0; before < n; ++before) {
             if (c.classes[before].name == cls.name)
-                throw ConfigError("class " + cls.name + " is there twice");
+                throw ConfigError("class " + cls.name + " is declared twice");
         }
     }
-    Require(c.defaultClass < c.classes.size(), "default class number", c.defaultClass, "one of those that there are");
+    Require(c.defaultClass < c.classes.size(), "default class number", c.defaultClass, "the number of a class");
 }
 
 RequestConfig Prepared(RequestConfig c)

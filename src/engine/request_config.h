@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Which values the parameters of a request scheduler may have.
+/// Checks of the parameters of a request scheduler.
 #pragma once
 
 #include "engine/request_scheduler.h"

@@ -9,10 +9,12 @@ namespace msfrs {
 
 namespace {
 
-constexpr double Global = 0.95; ///< see chargeClasses()
+/// Part of a class's service that counts wherever it was, see chargeClasses(). With 1 the users of a class at different
+/// parties drift apart; with 0.8 classes keep their weights less well.
+constexpr double Global = 0.95;
 constexpr const char *Elsewhere = "(elsewhere)"; ///< pseudo-user: the class's service elsewhere, less its users'
 constexpr double AllOthers = 1e12; ///< its weight: it never counts as a user
-constexpr int64_t WholeResponse = 65536; ///< bytes: what a slot is worth without quanta
+constexpr int64_t WholeResponse = 65536; ///< bytes that a slot stands for without quanta
 constexpr msfrs_time FollowFor = 10'000'000'000; ///< ns: a user seen so recently may return, and what it had counts
 
 uint32_t Items(const NamedFlow &f) { return f.backlog + f.in_service; }

@@ -99,7 +99,7 @@ std::vector<HeldReport> RequestScheduler::held(const size_t most, const msfrs_ti
     return all;
 }
 
-constexpr double FullLink = 0.95; ///< share of C: what others take of it, somebody would have had
+constexpr double FullLink = 0.95; ///< share of C from which the link counts as full
 
 /// One sentence: why requests wait, or why none does.
 std::string RequestScheduler::Impl::because() const

@@ -9,11 +9,13 @@
 
 namespace msfrs {
 
-constexpr size_t HistoryLength = 120;
+constexpr size_t HistoryLength = 120; ///< intervals in reports: two minutes at the default of 1 s
 /// ns: how long a standing queue and a utilisation below the target must coincide before the configured rate is
 /// doubted. Single intervals fall below the target by chance.
 constexpr msfrs_time DoubtAfter = 30'000'000'000;
-constexpr msfrs_time ForgetEvery = 10'000'000'000;
+constexpr msfrs_time ForgetEvery = 10'000'000'000; ///< ns
+/// ns of idle time after which a flow is freed if the arbiter need not remember it; after ten times as long in any
+/// case, since memory must not grow with every address ever seen.
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
 
 std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c) const

@@ -258,7 +258,8 @@ public:
     /// named OtherUsers.
     /// \param cls index into RequestConfig::classes \param bytes >= 0, headers included
     void chargeExcess(uint32_t cls, std::string_view user, int64_t bytes, msfrs_time now);
-    static constexpr size_t MostUsers = 65536;      ///< beyond these chargeExcess() adds no user
+    /// Beyond these chargeExcess() adds no user: packets to addresses that do not exist must not fill the memory.
+    static constexpr size_t MostUsers = 65536;
     static constexpr const char *OtherUsers = "(others)";
 
     /// The same for a receiver without a class: the bytes count only in the utilisation (section 6 (3)).

@@ -11,7 +11,7 @@
 
 namespace msfrs {
 
-constexpr int64_t Segment = 1460;
+constexpr int64_t Segment = 1460; ///< bytes of payload in an Ethernet frame, without TCP options
 constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: keeps one segment in flight all the time
 /// Number of windows that a response counts as. With one, all responses of a few users are in service, and windows
 /// alone keep weights less well than turns do. With as many as make a quantum, too few are in service, and q* grows to

@@ -9,7 +9,7 @@ namespace msfrs::ledger {
 
 namespace {
 
-constexpr double MostWeight = 1e9;
+constexpr double MostWeight = 1e9; ///< a greater one is invalid
 
 uint64_t AddressKey(const IpBits &a)
 {

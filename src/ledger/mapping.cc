@@ -26,14 +26,14 @@ std::string KeyText(const std::string &name)
 std::string Hint(const std::string &name, const int error)
 {
     switch (error) {
-    case ENOENT: return "; who makes it does not run";
-    case EACCES: return "; this user is not allowed to, and its group should be";
+    case ENOENT: return "; the program that creates it does not run";
+    case EACCES: return "; this user has no permission: give it the group of the segment";
     case EEXIST: return "; another program has it, or left it behind: see ipcs -m; ipcrm -M " + KeyText(name) +
                         " removes it";
     case EINVAL:
-    case ENOSPC: return "; kernel.shmmax, shmall or shmmni (sysctl) allow no more: raise them, or remove what "
-                        "ipcs -m lists and nobody uses";
-    case ENOMEM: return "; expected " + std::to_string(sizeof(Segment)) + " bytes";
+    case ENOSPC: return "; kernel.shmmax, shmall or shmmni (sysctl) allow no more: raise them, or remove "
+                        "unused segments (ipcs -m)";
+    case ENOMEM: return "; it needs " + std::to_string(sizeof(Segment)) + " bytes";
     default: return "";
     }
 }
@@ -69,7 +69,7 @@ Mapping Mapping::Open(const std::string &name)
         FailBy(name, "cannot be opened", errno);
     shmid_ds found;
     if (shmctl(id, IPC_STAT, &found) != 0)
-        FailBy(name, "cannot be looked at", errno);
+        FailBy(name, "cannot be examined", errno);
     if (found.shm_segsz < sizeof(Segment)) {
         Fail(name,
              "it has " + std::to_string(found.shm_segsz) + " bytes; expected " + std::to_string(sizeof(Segment)));
@@ -86,7 +86,7 @@ Mapping Mapping::Create(const std::string &name, const unsigned mode)
 {
     const int id = shmget(KeyOf(name), sizeof(Segment), IPC_CREAT | IPC_EXCL | static_cast<int>(mode));
     if (id < 0)
-        FailBy(name, "cannot be made", errno);
+        FailBy(name, "cannot be created", errno);
     Mapping made(id);
     made.made_ = true;
     made.attach(name);

@@ -51,14 +51,14 @@ Segment *OpenSegment(void *const memory, const size_t size, std::string &why)
     const auto segment = static_cast<Segment *>(memory);
     const auto &header = segment->header;
     if (header.magic.load(std::memory_order_acquire) != Magic)
-        return fail("it is no ledger of msfrs");
+        return fail("it is not a ledger of msfrs");
     const auto version = header.version.load(), length = header.size.load();
     if (version != Version) {
         return fail("it has version " + std::to_string(version) + ", and this program knows version " +
                     std::to_string(Version));
     }
     if (length != sizeof(Segment) || size < sizeof(Segment)) {
-        return fail("it says that it has " + std::to_string(length) + " bytes and has " + std::to_string(size) +
+        return fail("its header states " + std::to_string(length) + " bytes, and it has " + std::to_string(size) +
                     ", where version " + std::to_string(Version) + " has " + std::to_string(sizeof(Segment)));
     }
     return segment;

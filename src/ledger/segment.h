@@ -39,9 +39,10 @@
 namespace msfrs::ledger {
 
 constexpr uint64_t Magic = 0x4c5352464d534d01, Version = 3;
+/// A slot for each bit of User::active. With 14 columns a User fills two cache lines. The others bound the memory.
 constexpr uint32_t Slots = 64, Columns = 14, SlotClasses = 32, Users = 65536;
 constexpr uint32_t FirstShared = 8;             ///< slots from here on are also for parties other than workers
-constexpr msfrs_time DeadAfter = 1'000'000'000; ///< ns without a heartbeat
+constexpr msfrs_time DeadAfter = 1'000'000'000; ///< ns without a heartbeat, which is due ten times as often
 
 /// A field of the segment.
 using Word = std::atomic<uint64_t>;
@@ -91,7 +92,7 @@ struct alignas(64) Slot {
     Word outOfOrder;  ///< of these, the ones that arrived out of order; grows
     Word target;      ///< ns, at most LongestPath: q*; 0: not known
 };
-constexpr uint64_t MostPlaces = 1 << 20, MostTrips = 1 << 20, LongestPath = 3'600'000'000'000;
+constexpr uint64_t MostPlaces = 1 << 20, MostTrips = 1 << 20, LongestPath = 3'600'000'000'000; ///< LongestPath: ns
 
 /// One user of one class.
 struct alignas(64) User {
@@ -238,8 +239,9 @@ void EachBit(uint64_t bits, const Visit &visit)
         visit(static_cast<uint32_t>(__builtin_ctzll(bits)));
 }
 
-/// The n-th entry of a table that a key may have.
+/// Entries of a table that a key may have: bounds the time of a search.
 constexpr uint32_t Probes = 32, NoEntry = UINT32_MAX;
+/// The n-th of them.
 template <class Entry, size_t N>
 uint32_t Place(const Entry (&)[N], const uint64_t key, const uint32_t n)
 {

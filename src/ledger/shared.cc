@@ -13,18 +13,20 @@ namespace msfrs {
 
 using namespace ledger;
 
-constexpr msfrs_time LookEvery = 1'000'000;       ///< at most
+// Intervals of reading the other slots, ns.
+constexpr msfrs_time LookEvery = 1'000'000;       ///< least
 constexpr msfrs_time WaitLeast = 5'000'000, WaitMost = 32'000'000; ///< while requests wait here: half of the link's
                                                   ///< time for a quantum, within these
 constexpr msfrs_time LeadEvery = 20'000'000;      ///< while requests wait elsewhere: the leader measures that time
-constexpr msfrs_time Prompt = 50'000'000;         ///< a waiting party that has not looked for so long is not waited for
-constexpr double LeadTime = 0.01;                 ///< s of link capacity
-constexpr int LeadQuanta = 2, FreshQuanta = 4;
+constexpr msfrs_time Prompt = 50'000'000;         ///< ns: the others do not wait for a party that has not looked for so
+                                                  ///< long: more than WaitMost, so it is stopped or busy
+constexpr double LeadTime = 0.01;                 ///< s of link capacity; see shared.h, as for the next two
+constexpr int LeadQuanta = 2, FreshQuanta = 4;    ///< quanta: FreshQuanta are the further lead of the reserve
 constexpr double Memory = 0.05;                   ///< gain of the mean demand at each settlement
 constexpr double Nobody = std::numeric_limits<double>::infinity(), MostTag = 1e18;
 constexpr double MostGrowth = 1e8, MostSeconds = 10; ///< bytes, and s of link capacity, accepted between two readings
 constexpr uint32_t LastClass = SlotClasses - 1;
-constexpr msfrs_time ComplainEvery = 60'000'000'000; ///< about a slot that is overwritten repeatedly
+constexpr msfrs_time ComplainEvery = 60'000'000'000; ///< ns between two log lines about overwritten slots
 
 struct SharedLedger::Impl {
     struct Followed {
@@ -139,7 +141,7 @@ void SharedLedger::Impl::survey(const msfrs_time now)
     uint64_t broken = 0;
     living = Living(segment, now, &broken) & ~Bit(me());
     EachBit(broken & ~complained, [this](const uint32_t n) {
-        log(0, "the shared ledger has nonsense in slot " + std::to_string(n) + ", which is left out");
+        log(0, "the shared ledger has invalid values in slot " + std::to_string(n) + ", which is ignored");
     });
     complained |= broken;
 }
@@ -164,7 +166,7 @@ bool SharedLedger::Impl::rejoin(const msfrs_time now)
     if (now - complainedOfLoss >= ComplainEvery) {
         complainedOfLoss = now;
         log(0, "another process has written slot " + std::to_string(lost) + " of the shared ledger" +
-                   (number < Slots ? "; this one goes on in slot " + std::to_string(number) : ""));
+                   (number < Slots ? "; this one continues in slot " + std::to_string(number) : ""));
     }
     if (number == Slots)
         return false;

@@ -8,8 +8,8 @@ namespace msfrs::ledger {
 
 namespace {
 
-/// Gives each party at most what it can use, in ascending order of that by weight.
-/// \returns what is left
+/// Gives each party at most the rate that it can use, in ascending order of that rate by weight.
+/// \returns the rest
 double Fill(const std::vector<Want> &wants, std::vector<double> &shares, double left,
             const std::vector<size_t> &those, const std::vector<double> &weights)
 {

@@ -58,23 +58,23 @@ constexpr Column LinkColumns[] = {
         "msfrs_link_capacity_bytes_per_second", "Rate of the link as configured, or found.", "", 0, 1 / 8.0),
     Column{"interface", [](S s, size_t) { return TextOf(s.config.interface); }},
     Column{"metered", OfWindow<&W::metered>}
-        .note("whether utilisation is the interface counter's; otherwise that of the bytes of responses")
-        .gauge("msfrs_link_metered", "1 while the interface's counter tells the use of the link."),
+        .note("whether utilisation is from the interface's counter; otherwise from bytes of responses")
+        .gauge("msfrs_link_metered", "1 while utilisation is measured by the interface's counter."),
     Column{"overhead", OfConfig<&RequestConfig::overhead>, 4},
     Column{"packet_overhead", OfConfig<&RequestConfig::packetOverhead>},
     Column{"rtt", OfConfigTime<&RequestConfig::rtt>, 3},
 };
 
-/// Which fixed rate to configure instead of rate=auto.
+/// The fixed rates to choose from instead of rate=auto.
 Value Advice(S s, size_t)
 {
-    constexpr double Enough = 600; // s
+    constexpr double Enough = 600; // s in which requests waited: less says little about nine tenths of a day
     const auto &found = *s.window.capacity;
     if (found.known < Enough)
         return {};
-    return "rate=" + Fixed(found.mostly / 1e3, 0) + "kbit was there nine tenths of the time and " +
+    return "rate=" + Fixed(found.mostly / 1e3, 0) + "kbit was available nine tenths of the time and " +
         Fixed(found.half / 1e3, 0) + "kbit half of it, of the " + Fixed(found.known / 3600, 1) +
-        " h of the last day in which somebody waited";
+        " h of the last day in which requests waited";
 }
 
 /// Whether the rate was changed last for a reason.
@@ -103,17 +103,17 @@ constexpr Column FoundColumns[] = {
     LinkName,
     Column{"min", [](S s, size_t) -> Value { return s.window.capacity->params.min; }},
     Column{"max", [](S s, size_t) -> Value { return s.window.capacity->params.max; }},
-    Column{"delivered", Capacity<&CapacityReport::delivered>}.note("what came over the link, of late")
+    Column{"delivered", Capacity<&CapacityReport::delivered>}.note("recent delivery rate")
         .gauge("msfrs_link_delivered_bytes_per_second", "Recent delivery rate of the link.", "", 0, 1 / 8.0),
-    Column{"limited", Capacity<&CapacityReport::limited>}.note("somebody waits; without, rate can only grow")
+    Column{"limited", Capacity<&CapacityReport::limited>}.note("requests wait; otherwise rate can only grow")
         .gauge("msfrs_link_limited", "1 while requests wait; otherwise the estimated rate can only grow."),
-    Column{"queue", [](S s, size_t) { return FromZero(s.window.capacity->queue); }, 4}.note("at the provider, of late"),
-    Column{"longer", Capacity<&CapacityReport::ignored>, 4}.note("what round trips are longer by that is no queue")
+    Column{"queue", [](S s, size_t) { return FromZero(s.window.capacity->queue); }, 4}.note("recent, at the provider"),
+    Column{"longer", Capacity<&CapacityReport::ignored>, 4}.note("part of the RTT increase that is not queueing")
         .gauge("msfrs_link_longer_path_seconds", "Part of the RTT increase that is not queueing.", "seconds"),
     Column{"out_of_order", Capacity<&CapacityReport::loss>, 4}
-        .note("share of packets of the last second; losses make that")
+        .note("share of packets in the last second; caused by losses")
         .gauge("msfrs_link_out_of_order_ratio", "Share of packets that arrived before others sent earlier.", "ratio"),
-    Column{"advice", Advice}.note("what to set who wants a fixed rate; null: too little was seen"),
+    Column{"advice", Advice}.note("for a fixed rate; null: too little was measured"),
     Column{"changes", Changes}.note("the latest last"),
     ChangedFor<CapacityReason::Carried>("carried"),
     ChangedFor<CapacityReason::NoQueue>("no_queue"),
@@ -142,13 +142,13 @@ Value History(S s, size_t)
 constexpr Column WindowColumns[] = {
     LinkName,
     Column{"outstanding", OfWindow<&W::outstanding>}.sum().note("W, responses in service")
-        .gauge("msfrs_window_outstanding_responses", "W: responses under way.", "", 0),
+        .gauge("msfrs_window_outstanding_responses", "W: responses in service.", "", 0),
     Column{"limit", OfWindow<&W::limit>, 2}.sum().note("W+, its limit")
-        .gauge("msfrs_window_limit_responses", "W+: responses that may be under way."),
+        .gauge("msfrs_window_limit_responses", "W+: limit of responses in service."),
     Column{"queue_target", IfKnown<&W::queueTarget>, 4}
         .note("q*, the queue that bytes in flight may build at the provider; null: law=paper")
         .gauge("msfrs_window_queue_target_seconds",
-               "q*: bytes in flight may make a queue of so long at the provider.", "seconds"),
+               "q*: queueing delay at the provider that bytes in flight may cause.", "seconds"),
     Column{"queue", IfKnown<&W::queue>, 4}.note("at the provider, from RTT samples; null: too few recent ones")
         .gauge("msfrs_link_queue_seconds", "Queueing delay at the provider, from RTT samples.", "seconds"),
     Column{"base", [](S s, size_t) { return s.window.base > 0 ? Value(s.window.base) : Value(); }, 4}
@@ -160,13 +160,13 @@ constexpr Column WindowColumns[] = {
     Column{"own", IfKnown<&W::own>, 4}.note("share of responses in it")
         .gauge("msfrs_link_own_ratio", "Share of the link that responses had in it.", "ratio"),
     Column{nullptr, OfWindow<&W::full>}.sum()
-        .counter("msfrs_link_wanted_seconds", "Time in which somebody waited for a turn.", "seconds", 3),
+        .counter("msfrs_link_wanted_seconds", "Time in which requests waited for a turn.", "seconds", 3),
     Column{nullptr, OfWindow<&W::carriedWhileFull>}.sum()
         .counter("msfrs_link_wanted_bytes", "Bytes that the link carried in that time.", "bytes"),
     Column{"law", [](S s, size_t) { return Word(s.config.window.law == WindowLaw::Bytes ? "bytes" : "paper"); }},
     Column{"floor", OfLaw<&WindowParams::floor>, 2},
     Column{"target", OfLaw<&WindowParams::target>, 4}.note("U+")
-        .gauge("msfrs_window_target_ratio", "U+: utilisation to be reached.", "ratio"),
+        .gauge("msfrs_window_target_ratio", "U+: target utilisation.", "ratio"),
     Column{"interval", [](S s, size_t) { return Seconds(s.config.window.interval); }, 3},
     Column{"growth", OfLaw<&WindowParams::growth>, 2},
     Column{"reserve", OfLaw<&WindowParams::reserve>, 2},

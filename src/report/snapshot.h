@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What a gateway's report is made of.
+/// The state of a gateway from which its report is made.
 #pragma once
 
 #include "engine/request_scheduler.h"
@@ -32,7 +32,7 @@ struct ExcessCounts {
 
 /// The state of one process, or of one of its links.
 struct Snapshot {
-    static constexpr size_t MostHeld = 50, MostUsers = 50, MostOfQuota = 10;
+    static constexpr size_t MostHeld = 50, MostUsers = 50, MostOfQuota = 10; ///< rows: bound the report
 
     bool scheduling = false;         ///< if not, only `failed` is set
     bool failed = false;             ///< not scheduling because the scheduler failed

@@ -12,7 +12,7 @@
 
 namespace msfrs::report {
 
-/// What becomes of the values of two workers. Key: rows with the same are joined. Known: the first one that is known.
+/// How the values of two workers are joined. Key: rows with the same key are joined. Known: the first known value.
 enum class Join { First, Known, Key, Sum, Most };
 
 /// A number, a truth value or a text.

@@ -54,7 +54,7 @@ def test_every_configuration_starts_reloads_and_ends_under_its_unit(machine, nam
 @pytest.mark.parametrize('text, said', (
     ('bogus\n', '/etc/msfrs/edge.conf:1: "bogus": unknown'),
     ('link rate=1Mbit\nqueue number=0\ncontrol /nowhere/edge/socket\n', 'there is no directory /nowhere'),
-    ('link rate=1Mbit\nqueue number=0\ncontrol /run/other/socket\n', 'directory /run/other cannot be made'),
+    ('link rate=1Mbit\nqueue number=0\ncontrol /run/other/socket\n', 'directory /run/other cannot be created'),
 ))
 def test_a_mistake_stops_the_unit_and_is_said(machine, text, said):
     machine.write('/etc/msfrs/edge.conf', text)

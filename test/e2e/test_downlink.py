@@ -138,7 +138,7 @@ def test_a_killed_edge_leaves_its_share_to_squid(link):
 def test_squid_may_come_later_and_start_again(slow_link):
     """Packets pass until Squid runs; after each start of Squid the edge finds its new segment."""
     edge = Edge(slow_link)
-    assert 'cannot be opened: No such file or directory; who makes it does not run' in edge.log()
+    assert 'cannot be opened: No such file or directory; the program that creates it does not run' in edge.log()
     assert slow_link.users.get(slow_link.of('gold')[0], via='tls', size=1000).wait()
     for _ in range(2):
         slow_link.gateway.start(*SHARED, rate=f'{slow_link.world.rate_bps / 1000:.0f}kbit shared')

@@ -159,8 +159,8 @@ def test_a_worker_that_stands_still(two):  # noqa: F811 (a fixture)
 @TWO
 @pytest.mark.parametrize('spoil, why', (
     (lambda memory: memory.words.__setitem__(1, 9), f'it has version 9, and this program knows version {VERSION}'),
-    (lambda memory: memory.words.__setitem__(2, 100), 'it says that it has 100 bytes and has '),
-    (lambda memory: memory.words.__setitem__(0, 1), 'it is no ledger of msfrs'),
+    (lambda memory: memory.words.__setitem__(2, 100), 'its header states 100 bytes, and it has '),
+    (lambda memory: memory.words.__setitem__(0, 1), 'it is not a ledger of msfrs'),
     (lambda memory: memory.make(4096), f'it has 4096 bytes; expected {SIZE}')),
     ids=('version', 'size', 'magic', 'short'))
 def test_a_worker_that_finds_what_it_cannot_use_schedules_alone(two, spoil, why):  # noqa: F811 (a fixture)

@@ -186,7 +186,7 @@ TEST_F(FoundRateTest, AKernelThatCountsNoLossesIsSaidOnce)
     see({7, 40 * Ms, 40 * Ms, 0, 0, 0, false});
     bring(8e6, 2 * Second);
     EXPECT_EQ(host.logged(0), "this kernel's TCP_INFO has no tcpi_rcv_ooopack (Linux has since 5.4): where the link's "
-                              "rate is to be found losses are not seen\n");
+                              "rate is to be found losses are not detected\n");
 }
 
 TEST_F(RequestTest, WhereTheRateIsKnownAPathIsLookedAtFiftyTimesASecondAtMost)

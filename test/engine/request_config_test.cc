@@ -60,12 +60,12 @@ TEST_F(ConfigTest, Classes)
     EXPECT_EQ(refused([](auto &c) { c.classes.clear(); }),
               "there is no class: expected at least one, and one of them the default");
     EXPECT_EQ(refused([](auto &c) { c.defaultClass = 2; }),
-              "default class number 2 is not allowed: expected one of those that there are");
+              "default class number 2 is not allowed: expected the number of a class");
     EXPECT_EQ(refused([](auto &c) { c.classes[1].weight = 0; }),
               "class bronze weight 0 is not allowed: expected a number above 0");
     EXPECT_EQ(refused([](auto &c) { c.classes[0].weight = -2; }),
               "class gold weight -2 is not allowed: expected a number above 0");
-    EXPECT_EQ(refused([](auto &c) { c.classes[1].name = "gold"; }), "class gold is there twice");
+    EXPECT_EQ(refused([](auto &c) { c.classes[1].name = "gold"; }), "class gold is declared twice");
     EXPECT_EQ(refused([](auto &c) { c.classes[1].name = ""; }), "class number 2 has no name");
 }
 

@@ -64,11 +64,11 @@ TEST_F(SegmentTest, IsRefusedIfItIsAnother)
     EXPECT_EQ(refusal(), "it has version 7, and this program knows version 3");
     segment->header.version = Version;
     segment->header.size = 100;
-    EXPECT_EQ(refusal(), "it says that it has 100 bytes and has " + std::to_string(sizeof(Segment)) +
+    EXPECT_EQ(refusal(), "its header states 100 bytes, and it has " + std::to_string(sizeof(Segment)) +
                              ", where version 3 has " + std::to_string(sizeof(Segment)));
     segment->header.size = sizeof(Segment);
     segment->header.magic = 1;
-    EXPECT_EQ(refusal(), "it is no ledger of msfrs");
+    EXPECT_EQ(refusal(), "it is not a ledger of msfrs");
     std::string why;
     FormatSegment(segment.get());
     EXPECT_EQ(OpenSegment(segment.get(), 10, why), nullptr);
@@ -281,7 +281,8 @@ TEST(Mapping, IsTheSameMemoryForWhoOpensIt)
 {
     const auto name = "/msfrs-test-" + std::to_string(getpid());
     EXPECT_EQ(OpenRefusal(name), "shared memory " + name +
-                                     ": cannot be opened: No such file or directory; who makes it does not run");
+                                     ": cannot be opened: No such file or directory; the program that creates it does "
+                                     "not run");
     {
         const auto made = Mapping::Create(name, 0600);
         EXPECT_THROW(Mapping::Create(name, 0600), MappingError);
@@ -365,9 +366,9 @@ TEST(Mapping, SaysWhatToDoWhereTheKernelAllowsNoMore)
             Mapping::Create("/msfrs-test", 0600);
             _exit(4);
         } catch (const MappingError &e) {
-            EXPECT_EQ(std::string(e.what()), "shared memory /msfrs-test: cannot be made: No space left on device; "
+            EXPECT_EQ(std::string(e.what()), "shared memory /msfrs-test: cannot be created: No space left on device; "
                                              "kernel.shmmax, shmall or shmmni (sysctl) allow no more: raise them, or "
-                                             "remove what ipcs -m lists and nobody uses");
+                                             "remove unused segments (ipcs -m)");
             _exit(testing::Test::HasFailure() ? 5 : 0);
         }
     });

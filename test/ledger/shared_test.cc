@@ -353,7 +353,7 @@ TEST_F(SharedTest, WhoHasLostItsSlotWritesNoMoreThereAndTakesAnother)
     EXPECT_EQ(slot(0).places, 0u);
     EXPECT_EQ(slot(0).classes[0].served, 0u);
     EXPECT_EQ(slot(Columns - 1).places, 9u);
-    EXPECT_EQ(logged, "another process has written slot 0 of the shared ledger; this one goes on in slot 13\n");
+    EXPECT_EQ(logged, "another process has written slot 0 of the shared ledger; this one continues in slot 13\n");
 }
 
 TEST_F(SharedTest, WhoseSlotWasOverwrittenTakesItAgain)
@@ -377,7 +377,7 @@ TEST_F(SharedTest, WhoseSlotWasOverwrittenTakesItAgain)
         EXPECT_EQ(Real(slot(0).demand.load()), 1);
         EXPECT_EQ(slot(0).config, 7u);
     }
-    EXPECT_EQ(logged, "another process has written slot 0 of the shared ledger; this one goes on in slot 0\n")
+    EXPECT_EQ(logged, "another process has written slot 0 of the shared ledger; this one continues in slot 0\n")
         << "once a minute";
     EXPECT_EQ(users[0].elsewhere, 0);
 }
@@ -422,8 +422,8 @@ TEST_F(SharedTest, NonsenseOfAnotherIsLeftOutAndSaidOnce)
     settle();
     settle();
     EXPECT_EQ(parties[0]->look(now).places, 0u);
-    EXPECT_EQ(logged, "the shared ledger has nonsense in slot 7, which is left out\n"
-                      "the shared ledger has nonsense in slot 7, which is left out\n") << "by each party";
+    EXPECT_EQ(logged, "the shared ledger has invalid values in slot 7, which is ignored\n"
+                      "the shared ledger has invalid values in slot 7, which is ignored\n") << "by each party";
 }
 
 TEST_F(SharedTest, WhatOthersMeasureCountsWhereWeHaveNoCounter)

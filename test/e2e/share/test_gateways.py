@@ -223,7 +223,7 @@ def test_a_segment_that_comes_later_and_goes(host, store, make):
     a.start()
     b.start()
     a.says(f'segment {a.segment.name}: is not mapped: shared memory {a.segment.name}: cannot be opened: No such file '
-           'or directory; who makes it does not run')
+           'or directory; the program that creates it does not run')
     a.segment.make()
     a.says(f'segment {a.segment.name}: is mapped')
     wait_until(lambda: a.other() and a.other().places == 5, lambda: a.ask('status'))

@@ -107,7 +107,8 @@ MakeWorkerLedger()
         Made = new ledger::Mapping(ledger::Mapping::Create(name, 0660)); // for our group, too: the other parties
     } catch (const ledger::MappingError &error) {
         // Scheduling alone is worse than sharing the link, but better than no service.
-        debugs(97, DBG_CRITICAL, "ERROR: msfrs: what workers share cannot be made: " << error.what() << "; until Squid "
+        debugs(97, DBG_CRITICAL, "ERROR: msfrs: the workers' shared memory cannot be created: " <<
+               error.what() << "; until Squid "
                "is started again, each worker schedules alone with its part of the rate");
     }
 }
