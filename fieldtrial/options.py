@@ -115,12 +115,12 @@ def parser():
                 for name in workloads.names())))
     what = made.add_argument_group('what is run')
     what.add_argument('--quick', action='store_true', help='a first look, within ten minutes after the build')
-    what.add_argument('--plan-name', choices=PLANS, help='full: all targets; today: what is asked of today\'s traffic, '
+    what.add_argument('--plan-name', choices=PLANS, help='full: all targets; today: the targets for today\'s traffic, '
                       'for several seeds. --workloads, --rates and --buffers then take from it what they name')
     what.add_argument('--evening', action='store_const', const='evening', dest='plan_name',
                       help='300 users of a school at 50 Mbit/s, an hour for each of four arms: unmodified Squid, CAKE '
                       'and SQM on a router, msfrs. That takes four hours; with --seconds 600 it takes 41 minutes')
-    what.add_argument('--plan', action='store_true', help='show what would be run, and end')
+    what.add_argument('--plan', action='store_true', help='print the plan, and end')
     what.add_argument('--arms', type=_names(list(ARMS)), metavar='ARM,...', help='only these (default: the plan\'s)')
     what.add_argument('--workloads', type=_names(workloads.names()), metavar='NAME,...', help='only these')
     what.add_argument('--set', type=_parameter, action='append', default=[], dest='assignments',
@@ -129,7 +129,7 @@ def parser():
                       help='length of each cell, a quarter of it at most warm-up (default: the plan\'s, 180 to 320)')
     what.add_argument('--seed', type=_numbers('whole numbers', 0, 2**31, int), default=(1,), dest='seeds',
                       metavar='N,...',
-                      help='what the offered load is drawn from; the same for all arms; several repeat all (default 1)')
+                      help='seed of the offered load, the same for all arms; several repeat all cells (default 1)')
     link = made.add_argument_group('the small internet')
     link.add_argument('--rates', type=_numbers('rates in Mbit/s', 0.1, 1000), metavar='MBIT,...',
                       help='the downlink\'s capacity C (default: the plan\'s, 2 and 10)')
@@ -151,33 +151,33 @@ def parser():
                       metavar='SHARE',
                       help='of the requests, made with TLS; Squid splices it (default 0, as in the paper)')
     link.add_argument('--delay', dest='distance', choices=('auto', 'netem', 'delayline'), default='auto',
-                      help='what makes the distance; auto: netem where the kernel has it, the delay line where not')
+                      help='source of the delay; auto: netem if the kernel has it, otherwise the delay line')
     link.add_argument('--isp', choices=bottleneck.NAMES, default=bottleneck.NAMES[0],
-                      help='what makes the link slow: the kernel\'s token bucket, or msfrs-edge (default tbf)')
+                      help='shaper of the link: the kernel\'s token bucket, or msfrs-edge (default tbf)')
     link.add_argument('--link-trace', type=_traces, default=(), dest='traces', metavar='NAME,...',
                       help='the downlink\'s capacity varies, around --rates (default 5): steps, wave, lte, leo as '
                            'src/sim/access/trace.h has them, or a file of Mahimahi\'s as it is')
     how = made.add_argument_group('how')
-    how.add_argument('--squid-series', choices=('6', '7'), default='6', help='which Squid is built and run (default 6)')
+    how.add_argument('--squid-series', choices=('6', '7'), default='6', help='Squid to build and run (default 6)')
     how.add_argument('--squid', metavar='FILE', help='the patched Squid (default: as built)')
     how.add_argument('--stock-squid', metavar='FILE', help='the unpatched one (default: as built; with '
                      '--quick, and if there is none, the patched one with msfrs off, and the report says so)')
     how.add_argument('--workers', type=_number('a whole number', 1, 32, int), default=1, metavar='N',
-                     help='how many workers every Squid has (default 1)')
+                     help='workers of every Squid (default 1)')
     how.add_argument('--gateways', type=_number('a whole number', 1, addresses.MOST_GATEWAYS, int), default=1,
-                     metavar='N', help='how many gateways are on the link, each with a Squid and some of the users; by '
+                     metavar='N', help='gateways on the link, each with a Squid and some of the users; by '
                      'msfrs-share and a Redis or Valkey they share it, where they schedule (default 1)')
     how.add_argument('--lanes', type=_number('a whole number', 1, 64, int), metavar='N',
-                     help='how many 2 Mbit/s cells run at a time; a 10 Mbit/s one takes two (default: three for each '
+                     help='concurrent 2 Mbit/s cells; a 10 Mbit/s cell counts as two (default: three for each '
                           'processor)')
     how.add_argument('--hosts', choices=fabrics.NAMES, default=fabrics.NAMES[0],
-                     help='what users, gateway, ISP and servers are made of; containers: see docker/ (one cell at a '
+                     help='hosts of users, gateway, ISP and servers; containers: see docker/ (one cell at a '
                      'time)')
     how.add_argument('--out', metavar='DIR', default=str(ROOT / 'build/trial'),
-                     help='where run directories are made (default build/trial)')
+                     help='directory of the run directories (default build/trial)')
     how.add_argument('--keep', action='store_true',
-                     help='keep everything that the daemons wrote, not only configurations and logs')
-    how.add_argument('--no-build', action='store_true', help='install and build nothing; use what is there')
+                     help='keep all files of the daemons, not only configurations and logs')
+    how.add_argument('--no-build', action='store_true', help='install and build nothing; use the present build')
     return made
 
 

@@ -164,7 +164,7 @@ PLANS = {'full': full, 'today': today, 'scale': scale, 'evening': evening}
 
 
 def quick(lanes):
-    """One condition for each topic of which users are told (base.spec.Answer), for a first look, with wide confidence
+    """One condition for each topic of base.spec.Answer, for a first look, with wide confidence
     intervals. Where fewer cells run side by side they are shorter; with one or two lanes there is no time for CAKE."""
     arms = ('stock', 'router-cake', 'msfrs') if lanes > 2 else MAIN
     part = min(1.0, lanes / (6 if lanes > 2 else 4))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What users get, as one sentence for each topic that the workloads of a run tell about (base.spec.Answer): the figures
+"""The service that users get, as one sentence for each topic of the run's workloads (base.spec.Answer): the figures
 of MSF-RS, of unmodified Squid and of the best other remedy under one condition, and whether that is better.
 """
 from dataclasses import dataclass
@@ -230,5 +230,5 @@ def told(groups):
             new, old = _told(answer, group), found.get(answer.topic)
             if new and (old is None or old.mark == UNJUDGED != new.mark):
                 found[answer.topic] = new
-    # What many workloads tell comes last.
+    # Topics that many workloads share come last.
     return sorted(found.values(), key=lambda each: (each.topic == FAIRNESS.topic) + 2 * (each.topic == QUEUE.topic))

@@ -16,7 +16,7 @@ KIND = 'segment'
 #: Share of the link that carries video and not headers: frames of 1,514 bytes with 1,460 of payload, less the
 #: overhead of TLS and HTTP/2.
 PAYLOAD = 0.955
-#: Yin et al.'s balanced weights: what a switch costs, in the difference of the two bitrates, and what a second without
+#: Yin et al.'s balanced weights: the cost of a switch, in the difference of the two bitrates, and of a second without
 #: playback costs, by a stall or at start-up: the highest bitrate.
 SWITCH, WAIT_BPS = 1.0, ladder.LADDER[-1]
 
@@ -133,7 +133,7 @@ def switches_per_minute(measures, name=None):
 def quality_bps(measures, name=None):
     """Quality of experience for each segment, bit/s, of class `name` or all: the bitrates of the segments, less SWITCH
     times their changes, less WAIT_BPS times the seconds of stalls and start-ups, over the number of segments. At most
-    the highest bitrate; less than 0 if playback stands still for more than it shows."""
+    the highest bitrate; less than 0 if playback stalls for longer than it runs."""
     cell, videos = measures.cell, _videos(measures, name)
     shown = [bps[(begun >= cell.t_start) & (begun < cell.t_stop)] for begun, bps in map(_Video.in_order, videos)]
     count = sum(map(len, shown))

@@ -104,15 +104,15 @@ class CellSpec(Setup, Condition):
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a workload tells people about a topic: one sentence of several clauses, each about one figure. The first
-    clause is also told of other arms, and alone where there is little room."""
+    """A workload's sentence for readers about a topic, of several clauses, each about one figure. The first
+    clause also names the figures of other arms, and stands alone where there is little room."""
 
     topic: str                  #: one word
     clauses: dict[str, str]     #: a figure of analysis.answers, by name: its clause. FIGURE:first is that of the class
                                 #: of the greatest weight. {} is the value, {first} that class, {weights} all weights
 
 
-#: Told of every workload whose profile is `saturated`, or has a `queue`.
+#: Answers of every workload whose profile is `saturated`, or has a `queue`.
 FAIRNESS = Answer('Fairness', {'shares': 'with weights {weights}, bandwidth per user is {}'})
 QUEUE = Answer('Queue', {'queue': "a packet waits {} in the provider's queue",
                          'drops': '{} of the packets are dropped'})
@@ -133,7 +133,7 @@ class Profile:
     answers: tuple[Answer, ...] = ()    #: on what its users get
 
     def told(self):
-        """All that it tells: `answers`, and what follows from the other properties."""
+        """All answers: `answers`, and those that follow from the other properties."""
         return (*self.answers, *((FAIRNESS,) if self.saturated else ()), *((QUEUE,) if self.queue else ()))
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""python3 -m fieldtrial.report RUNDIR: prints what users got, and writes report.html and verdicts.txt again from the
-raw files of a run."""
+"""python3 -m fieldtrial.report RUNDIR: prints the service that users got, and writes report.html and verdicts.txt
+again from the raw files of a run."""
 import argparse
 import sys
 

@@ -86,7 +86,7 @@ def _quantile(share, column):
     return lambda m, name: m.page_sample(name, column=column).quantile(share)
 
 
-#: What browsers measured: pages, and median and p95 until the first and the largest paint and the load event. What
+#: Measured by browsers: pages, and median and p95 until the first and the largest paint and the load event. What
 #: players showed: the median start-up, and the quality of Yin et al., for each segment.
 BY_CLASS = (
     ByClass(lambda m, name: m.page_sample(name, column=PAINTS[0]), (

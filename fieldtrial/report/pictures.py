@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What users get, as pictures: for each topic the figures of its sentence, as bars by class and arm; of several seeds
-the mean, with a line from the least to the greatest."""
+"""The service that users get, as pictures: for each topic the figures of its sentence, as bars by class and arm; of
+several seeds the mean, with a line from the least to the greatest."""
 import math
 import re
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from . import svg
 BAR_IN, GAP_IN = 0.17, 0.12     #: height of a bar and of the gap between two classes, inches
 AXIS_IN, KEY_IN = 0.28, 0.17    #: height of the axis' labels, and of a line of the key below them, inches
 LEFT_IN = 0.6                   #: room for the name of a class, inches
-#: What a file's name gets a hyphen for: topics come from the records of a run.
+#: Characters replaced by a hyphen in a file's name: topics come from the records of a run.
 NOT_IN_NAMES = re.compile(r'[^a-z0-9]+')
 
 

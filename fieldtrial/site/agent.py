@@ -198,7 +198,7 @@ def _serve(role):
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # Accessible to the trial's group only: whoever can connect has the rights of the container.
+    # Accessible to the trial's group only: a process that can connect has the rights of the container.
     before = os.umask(0o117)
     listener.bind(path)
     os.umask(before)

@@ -29,7 +29,7 @@ MEMORY = '96M'
 WANTED = ('sch_ingress', 'cls_matchall', 'act_mirred', 'cls_u32', 'sch_htb', 'sch_fq_codel', 'sch_cake')
 #: Programs of the machine that run in the guest, with their libraries.
 TOOLS = ('tc', 'ethtool')
-#: The interface towards the users: what it sends is shaped.
+#: The interface towards the users, where packets are shaped.
 PORT = 'vec1'
 BOOT_S, COMMAND_S = 30.0, 20.0
 

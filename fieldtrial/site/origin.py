@@ -106,7 +106,7 @@ class Origin:
 
     def __init__(self, directory, names, *, port=80, tls_port=443, direct_port=None, addresses=ANY, pages_seed=None):
         """names: for the certificate. addresses: to listen on. direct_port: another port like `port`; None: no such
-        port. pages_seed: what web pages are drawn from; None: it has none. Raises OriginError."""
+        port. pages_seed: seed of the web pages; None: it has none. Raises OriginError."""
         self.directory = os.path.abspath(directory)
         self.names, self.ports, self.addresses = tuple(names), (port, tls_port), tuple(addresses)
         self._pages_seed = pages_seed

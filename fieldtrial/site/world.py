@@ -262,7 +262,7 @@ class World(Scenario):
     def start_origin(self, *, stalling=False, pages_seed=None):
         """Starts nginx on the servers and returns a list of Daemons; the servers of one host are one process and differ
         by address and distance. With `stalling` every fourth server is a separate process, so that these can be stopped
-        alone. pages_seed: what web pages are drawn from (pages.py); None: there are none."""
+        alone. pages_seed: seed of the web pages (pages.py); None: no pages."""
         if not stalling:
             return [self._start_nginx(host, servers, host.role, pages_seed=pages_seed)
                     for host, servers in self.farms.items()]

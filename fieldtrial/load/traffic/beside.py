@@ -12,7 +12,7 @@ PARAMETERS = (
 
 
 class BesideDownloads(Workload):
-    """A derived class has PARAMETERS among its own, and says what the first users do."""
+    """A derived class adds PARAMETERS to its own, and defines the actions of the first users."""
 
     first = ''      #: the parameter with their number
     via = 'h2'
@@ -25,7 +25,7 @@ class BesideDownloads(Workload):
         return tuple(user for number, user in numbered(users) if number <= self.values[self.first])
 
     async def act(self, run, user):
-        """What one of them does until the end of the run."""
+        """The actions of one of them until the end of the run."""
         raise NotImplementedError
 
     async def run(self, run):

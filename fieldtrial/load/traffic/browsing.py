@@ -15,7 +15,7 @@ from . import devtools, records
 from ...base.errors import TrialError
 from ...site import addresses, pages
 
-#: Tells each paint and the load event, in ms since the start of the navigation. A frame is reported once it has been
+#: Reports each paint and the load event, in ms since the start of the navigation. A frame is reported once it has been
 #: shown; so the load event is reported two frames later, and paints may follow even then.
 WATCH = '''(() => {
   const tell = (what, ms) => msfrsTell(JSON.stringify([location.href, what, ms]));
@@ -26,8 +26,8 @@ WATCH = '''(() => {
   addEventListener("load", () => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(
     () => tell("load", performance.getEntriesByType("navigation")[0].loadEventEnd)))));
 })()'''
-#: From the load event until the last paint has been told, s: thirty frames, for a browser on a busy machine. What is
-#: told later is lost; twice of it would only lengthen the time between pages.
+#: From the load event until the last paint is reported, s: thirty frames, for a browser on a busy machine. Later
+#: reports are lost; twice as long would only lengthen the time between pages.
 SETTLE_S = 0.5
 #: How requests were sent, as one of run.WAYS, by Chromium's name of the protocol.
 WAYS = {'h2': 'h2', 'http/1.1': 'https'}
@@ -81,7 +81,7 @@ class Browser:
 
     async def load(self, name, server, number):
         """Loads page `number` of a server, and records it and its requests; whether it is complete. name: of this
-        load. Cancelled, it records what there is as unfinished. Raises TrialError if the browser has ended."""
+        load. If cancelled, it records the page as unfinished. Raises TrialError if the browser has ended."""
         url = f'https://{server.name}{pages.path(server.name, number)}?{name}'      # unique
         page = self._page = _Page(name, url, self._run.now())
         self._loaded = asyncio.get_running_loop().create_future()

@@ -149,7 +149,7 @@ class Tunnel(asyncio.Protocol):
             self._end(f'GOAWAY: {event.error_code!s}')
 
     def _send_bodies(self):
-        """Sends of each body what the server's windows allow."""
+        """Sends as much of each body as the server's windows allow."""
         for stream, left in list(self._unsent.items()):
             while (size := min(left, self._h2.local_flow_control_window(stream),
                                self._h2.max_outbound_frame_size)) > 0:

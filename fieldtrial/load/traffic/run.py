@@ -68,7 +68,7 @@ class Run:
 
         path: by default one that is never requested again, so that no cache can answer.
         wanted_at: when the user wanted it, if not now: latency counts from then.
-        via: one of WAYS; by default HTTP/1, over TLS if the offer says so.
+        via: one of WAYS; by default HTTP/1, over TLS if the offer is for TLS.
         """
         request = records.Request(user, offer.server, offer.size, via or ('https' if offer.tls else 'http'), kind, page,
                                   self.now() if wanted_at is None else wanted_at)

@@ -14,8 +14,8 @@ shares of the classes are judged from 10 to 20 s after the end of a disturbance.
 retransmission timer doubles with each attempt, so after a longer outage a sender stays silent for as long again,
 whatever the gateway does.
 
-Ten seconds of a slow link are few quanta, and one occurrence tells little: `repeat` repeats all disturbances in one
-run, `only` selects one kind. A run without `--seconds` is as long as that takes.
+Ten seconds of a slow link are few quanta, and one occurrence is not significant: `repeat` repeats all disturbances in
+one run, `only` selects one kind. A run without `--seconds` is as long as that takes.
 """
 import asyncio
 

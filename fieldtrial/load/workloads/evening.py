@@ -71,7 +71,7 @@ class Evening(QuicPages):
     async def run(self, run):
         mine, video = set(run.spec.mine), self._video()
         rules = video.rules(evenly(run.spec.users, self.values['players']))
-        # Who uploads has no video and no updates.
+        # A user who uploads has no video and no updates.
         updating, sending = ([user for user in evenly(run.spec.users, self.values[what], before) if user in mine]
                              for what, before in (('updates', 0), ('uploads', 1)))
         async with asyncio.TaskGroup() as tasks:

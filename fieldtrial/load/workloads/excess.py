@@ -4,7 +4,7 @@ no request of the gateway caused still counts as service of that class.
 
 The stream goes to the first user all the time. Its rate should be below the user's fair share of the link, which at
 weights 4:2:1 with four users each is 14 % for a user of the first class. Then the user can, and should, have exactly
-the rest of its share through Squid.
+the remainder of its share through Squid.
 """
 from ...base.spec import Profile
 from ..traffic.workload import CbrStream, Parameter

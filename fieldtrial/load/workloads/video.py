@@ -3,7 +3,7 @@
 
 A player shows one video after the other, each from another server. It requests segments of `segment_s` one by one over
 the user's persistent tunnel to the server, at the bitrate that its rule chooses (traffic/adaptation.py), and waits
-while its buffer holds `buffer_s`. Playback begins with the first segment, and stands still while the buffer is empty.
+while its buffer holds `buffer_s`. Playback begins with the first segment, and stalls while the buffer is empty.
 Each class has as many players with the throughput rule as with BOLA. Their first videos began before the run: only a
 random rest of each is played. The figures are derived from the times of segments (analysis/video.py).
 """
@@ -64,7 +64,8 @@ class Video(beside.BesideDownloads):
                 return
 
     async def _show(self, run, user, video, server, segments, rule, throughputs):
-        """Plays one video, or what the run has time for. throughputs: of the player's segments, bit/s; appended to."""
+        """Plays one video, or as much of it as the run has time for. throughputs: of the player's segments, bit/s;
+        appended to."""
         segment_s = self.values['segment_s']
         full_s = self.values['buffer_s'] - segment_s
         runs_out = run.now()        # when playback reaches the end of the buffer
