@@ -114,7 +114,7 @@ void Migration::Put(void *const self, const msfrs_owner *const whose, const doub
     try {
         migration.fault_ = migration.put(*whose, figures, n);
     } catch (const std::bad_alloc &) {
-        migration.fault_ = "more figures than there is memory for";
+        migration.fault_ = "more figures than memory allows";
     }
 }
 
@@ -189,7 +189,7 @@ void Migration::takeOver(const msfrs_flow &before, msfrs_flow &after) const
 void Migration::restore(const Kept &kept, const msfrs_owner &whose) const
 {
     if (to_.schedOps_->restore(to_.schedState_, &whose, &figures_[kept.begin], kept.n, now_) != 0)
-        FailPlugin(to_.scheduler(), std::string("restore refuses what save gave of ") + NameOf(whose));
+        FailPlugin(to_.scheduler(), std::string("restore refuses the figures that save gave for ") + NameOf(whose));
 }
 
 /// Decides where each item goes. Items that join a flow with others do so in order of arrival, to keep the flow's
@@ -314,7 +314,7 @@ std::string BeginsAnew(const msfrs_plugin &from, const msfrs_plugin &to)
 {
     if (Same(from, to))
         return {};
-    return std::string("scheduler ") + to.name + " begins anew: what classes and users have had so far does not count";
+    return std::string("scheduler ") + to.name + " starts from zero: past service of classes and users does not count";
 }
 
 } // namespace msfrs

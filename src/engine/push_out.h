@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Which packet leaves a full buffer: the last of the longest queue. So a flood pays for itself, and a flow that sends
-/// less than its share loses nothing.
+/// Selects the packet that a full buffer drops: the last of the longest queue. So a flood drops its own packets, and a
+/// flow that sends less than its share loses nothing.
 ///
 /// Longest queue drop (Suter, Lakshman, Stiliadis, Choudhury, "Buffer management schemes for supporting TCP in gigabit
 /// routers with per-flow queueing", 1999; section III.B), in two steps like the schedulers' shares: the class that has
@@ -10,7 +10,7 @@
 ///     length = max(bytes, packets * packet) / weight
 ///
 /// The buffer counts packets, so a small packet takes as much room as a full one: if only bytes counted, a flood of the
-/// smallest packets would push out everybody else. A packet that the link will split counts as the packets it becomes.
+/// smallest packets would push out all other flows. A packet that the link will split counts as the packets it becomes.
 ///
 /// The arrival counts as queued. If its own flow is the longest, the arrival is dropped: a lone flow has tail drop.
 ///

@@ -227,7 +227,7 @@ void Capacity::judgeQueue(const msfrs_time queue, const double settled, const Sp
 }
 
 /// The queue is long: the link is full, or the path has become longer.
-/// \param delivered what C becomes, bit/s
+/// \param delivered the new C, bit/s
 void Capacity::drain(const msfrs_time queue, const double delivered, const CapacityReason why, const msfrs_time now)
 {
     if (delivered <= 0)

@@ -146,7 +146,7 @@ TEST_F(MigrateTest, AnotherSchedulerBeginsAnew)
     fill("drr");
     migrate("msf", {"a", "b"});
     EXPECT_EQ(BeginsAnew(from->scheduler(), to->scheduler()),
-              "scheduler msf begins anew: what classes and users have had so far does not count");
+              "scheduler msf starts from zero: past service of classes and users does not count");
     EXPECT_EQ(*to->classes()[0]->service, 700) << "what is in service and not used yet, since that may come back";
 }
 
@@ -208,11 +208,11 @@ TEST_F(MigrateTest, WrongFiguresAreNamed)
     EXPECT_EQ(fault("fault=many"), wrong + "save gave 17 figures of the instance; allowed are 1 to 16");
     EXPECT_EQ(fault("fault=none"), wrong + "save gave 0 figures of the instance; allowed are 1 to 16");
     EXPECT_EQ(fault("fault=nan"), wrong + "save gave figure 0 of the instance, which is not finite");
-    EXPECT_EQ(fault("fault=stranger"), wrong + "save gave figures of a flow that there is not");
+    EXPECT_EQ(fault("fault=stranger"), wrong + "save gave figures of a flow that does not exist");
     EXPECT_EQ(fault("fault=two"), wrong + "save gave figures of 2 owners at once");
-    EXPECT_EQ(fault("fault=flood"), wrong + "save gave figures of more owners than there are");
-    EXPECT_EQ(fault("fault=refuse"), wrong + "restore refuses what save gave of the instance");
-    EXPECT_EQ(fault("fault=refuse-item"), wrong + "restore refuses what save gave of an item");
+    EXPECT_EQ(fault("fault=flood"), wrong + "save gave figures of more owners than exist");
+    EXPECT_EQ(fault("fault=refuse"), wrong + "restore refuses the figures that save gave for the instance");
+    EXPECT_EQ(fault("fault=refuse-item"), wrong + "restore refuses the figures that save gave for an item");
 }
 
 using ReconfigureWrong = RequestTest;

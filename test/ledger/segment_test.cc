@@ -143,7 +143,7 @@ TEST_F(SegmentTest, NonsenseInASlotMakesItDead)
         Set((**slot).*field, 0);
     }
     segment->slots[5].life = segment->slots[5].life | 0x80;
-    EXPECT_TRUE(broken()) << "a kind that there is not";
+    EXPECT_TRUE(broken()) << "a kind that does not exist";
 }
 
 TEST_F(SegmentTest, TheLowestWorkerLeads)

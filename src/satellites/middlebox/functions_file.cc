@@ -18,7 +18,7 @@ std::string KindNames()
     return Listed(names);
 }
 
-/// The class that a field names.
+/// The index of the class in a field.
 size_t ClassOf(const Field &f, const edge::Config &config)
 {
     std::vector<const char *> leaves;

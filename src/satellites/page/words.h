@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Figures as people read them.
+/// Figures as text for people.
 #pragma once
 
 #include <string>

@@ -54,7 +54,7 @@ struct WorkloadParams {
     uint32_t burst = 1000;          ///< Burst: requests at once, of each user to the servers in turn
     double burstAt = 1;             ///< Burst: when, s >= 0
     bool opened = false;            ///< Burst: a small request precedes each, so that there is a tunnel
-    double think = 5;               ///< Pages: mean pause, s
+    double think = 5;               ///< Pages: mean pause between two pages of a user, s
     std::vector<Arrival> recorded;  ///< Recorded: all requests
     bool ownServers = false;        ///< Backlogged: user n always uses server n, and not a random one
     int64_t fixedSize = 0;          ///< bytes of every answer; 0: lognormal

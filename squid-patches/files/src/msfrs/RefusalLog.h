@@ -17,7 +17,7 @@ public:
     /// \param where with a leading blank, or empty
     explicit RefusalLog(const std::string &what, const std::string &where = ""): what_(what), where_(where) {}
 
-    /// \param latest identifies this refusal and says why
+    /// \param latest identifies this refusal and its reason
     /// \param now ns, as Gateway::Now()
     void note(const std::string &latest, int64_t now);
 

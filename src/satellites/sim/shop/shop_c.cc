@@ -26,7 +26,7 @@ std::vector<Setting> Settings(const char *const text)
     for (std::string word; words >> word;) {
         const auto equals = word.find('=');
         if (equals == std::string::npos)
-            throw ConfigError("'" + word + "' is not name=value");
+            throw ConfigError("'" + word + "': expected name=value");
         all.push_back({word.substr(0, equals), word.substr(equals + 1)});
     }
     return all;

@@ -52,9 +52,9 @@ public:
     void endPause();
 
     /// Suspends the timeouts of server and client.
-    /// \param client for tunnels only: the client that receives nothing because of us
+    /// \param client for tunnels only: the client that receives nothing during the pause
     void freeze(const Comm::ConnectionPointer &client);
-    /// Lets both run again, unless the connections are others by now.
+    /// Resumes both, unless the connections have been replaced.
     void thaw(const Comm::ConnectionPointer &server, const Comm::ConnectionPointer &client);
     void thaw();
 

@@ -14,7 +14,7 @@ namespace msfrs::squid
 /// ended. Linux limits this to half of the receive buffer.
 void SetLowWater(const Comm::Connection &, int bytes);
 
-/// \returns how many bytes the kernel will wait for, or zero
+/// \returns the low-water mark that the kernel has set, bytes, or zero
 int LowWater(const Comm::Connection &);
 
 /// \returns the receive buffer of a connection in bytes as the kernel counts them, or zero
@@ -22,7 +22,7 @@ int ReceiveBuffer(const Comm::Connection &);
 
 /// The kernel's figures of a connection; 0 where it has none.
 struct PathInfo {
-    int64_t window = 0; ///< what the kernel would advertise of its receive buffer by now, bytes
+    int64_t window = 0; ///< window that the kernel would advertise now, bytes
     int64_t segment = 0; ///< largest segment that the server may send, bytes
     int64_t srtt = 0; ///< smoothed RTT of what we sent, ns
     int64_t latest = 0; ///< recent RTT, ns: of what was received, or of what we sent if that is less
