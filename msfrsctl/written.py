@@ -53,6 +53,9 @@ def squid_part(answers, others, certificate, log):
              'http_access deny to_localhost', 'http_access deny to_linklocal', 'http_access allow msfrs_users',
              'http_access allow localhost', '', '# Why requests were held: msfrsctl why.',
              f'logformat msfrsctl {LOG_FORMAT}', f'access_log stdio:{log} logformat=msfrsctl']
+    if not (others and others.all('shutdown_lifetime')):
+        said += ['', '# A restart waits that long for open tunnels, and then cuts them; by default 30 seconds.',
+                 'shutdown_lifetime 5 seconds']
     return '\n'.join(said) + '\n'
 
 

@@ -151,6 +151,14 @@ def test_a_squid_conf_that_is_there_is_kept(fresh):
     assert state(fresh) == before
 
 
+@pytest.mark.parametrize('line, wait', (('', '5 seconds'), ('shutdown_lifetime 1 minute\n', '1 minute')))
+def test_a_restart_cuts_tunnels_soon_unless_squid_conf_says_when(fresh, line, wait):
+    fresh.conf.write_text(f'http_port 3128\n{line}')
+    assert fresh.run(*FLAGS)[0] == 0
+    conf = SquidConf(fresh.machine, fresh.conf)
+    assert [' '.join(line.words) for line in conf.all('shutdown_lifetime')] == [wait]
+
+
 def test_bytes_of_others_are_kept(fresh):
     old = b'# caf\xe9\r\nhttp_port 3128\n'
     fresh.conf.write_bytes(old)
