@@ -12,12 +12,15 @@ import pytest
 
 import browser as browsers
 from background import wait_until
+from fieldtrial.base.paths import MODULES
 from page_fixtures import HOSTILE, QUOTA, TOKEN, directory, gateway, manager  # noqa: F401 (fixtures)
 from page_service import CHART, PORT, Page
 
 STEP, SLOTS = 5, 720        #: of the history: seconds of a slot, number of slots
 #: Where screenshots of the page are stored for inspection.
 PICTURES = os.environ.get('MSFRS_TEST_PICTURES')
+#: Deque's checks of accessibility (scripts/packages).
+AXE = MODULES / 'axe_core_python/axe.min.js'
 
 
 @pytest.fixture
@@ -36,6 +39,14 @@ def picture(browser, directory, name):
     path = pathlib.Path(PICTURES or directory) / f'{name}.png'
     browser.screenshot(path)
     assert path.stat().st_size > 20_000, 'more than an empty page'
+
+
+def assert_accessible(browser):
+    """axe finds nothing on the page as it is now. Says nothing where PyPI cannot be reached."""
+    if AXE.exists():
+        browser.evaluate(f'{AXE.read_text()};0')
+        assert browser.evaluate('''axe.run().then(({ violations }) => violations.flatMap(
+            ({ help, nodes }) => nodes.map(({ html }) => `${help}: ${html}`)))''') == []
 
 
 def write_history(file, columns):
@@ -81,6 +92,7 @@ def test_a_browser(full, browser, directory, name, width, dark):
     browser.evaluate('byId("range").value = "60", byId("range").dispatchEvent(new Event("change"))')
     browser.wait_until('Chart.getChart(document.querySelector("#plot-rates canvas")).data.datasets.length === 3')
     picture(browser, directory, name)
+    assert_accessible(browser)
     assert browser.evaluate('document.documentElement.scrollWidth') <= width, 'nothing to be scrolled sideways'
     assert browser.evaluate('document.querySelectorAll("#users tbody tr").length') == 25
     browser.evaluate('byId("all-users").click()')
@@ -221,6 +233,7 @@ def test_a_user_in_its_language(full, browser, manager, directory, language, wor
     assert browser.evaluate('document.documentElement.lang') == language[:2]
     assert browser.evaluate('document.documentElement.scrollWidth') <= 390
     picture(browser, directory, f'me-{language[:2]}')
+    assert_accessible(browser)
     assert browser.complaints == []
 
 
@@ -245,7 +258,11 @@ def test_a_boost(gateway, directory, manager, browser):
         browser.wait_until(f'{READY} && !byId("boosting").hidden')
         browser.evaluate('byId("boost").click()')
         browser.wait_until('byId("boosted").innerText.startsWith("Asked for.")')
+        assert browser.evaluate('getComputedStyle(byId("boost")).borderStyle') == 'dashed', 'it can be pressed once'
         picture(browser, directory, 'boost')
+        for dark in False, True:
+            browser.shape(1280, 800, dark=dark)
+            assert_accessible(browser)
         (made,) = boosts.iterdir()
         assert (made.name, made.stat().st_size, made.stat().st_mode & 0o777) == ('10.0.0.2.boost', 0, 0o600)
 
