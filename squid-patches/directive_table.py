@@ -152,11 +152,6 @@ class Directive:
         return [('', usual), (EXPERIMENTAL, [each for each in self.parameter if each.experimental])]
 
     @property
-    def once(self):
-        """Whether it may be given once only."""
-        return self.type.endswith('*')
-
-    @property
     def usage(self):
         if self.synopsis:
             return f'{self.name} {self.synopsis}'

@@ -11,13 +11,15 @@ from ..analysis.wording import number, shown
 
 
 class Column(NamedTuple):
-    """A column of figures. value: of Measures and, in a table by class, the name of a class; form: it as text."""
+    """A column of figures. value: of Measures and, in a table by class, the name of a class; form: it as text; title:
+    its heading on the page, if that is not name()."""
 
     head: str
     unit: str
     width: int
     form: Callable
     value: Callable
+    title: str = ''
 
     def name(self):
         return f'{self.head}, {self.unit}' if self.unit else self.head
@@ -55,17 +57,18 @@ def of_arms(weights):
     """The Columns of the table of arms; `weights` name the first class."""
     first = first_class(weights)
     return [
-        Column('per user', '', 15, wording.ratios, _per_user),
-        Column('link', '%', 6, _percent, Measures.utilisation),
-        Column('goodput', '%', 8, _percent, Measures.goodput_share),
-        Column('all', 's', 6, number, lambda m: m.sample().mean()),
-        Column('<=16kB', 's', 7, number, lambda m: m.sample(None, 'small').mean()),
-        Column(first[:6], '<=16kB', 7, number, lambda m: m.sample(first, 'small').mean()),
-        Column('page', first[:6], 7, number, lambda m: m.page_sample(first).mean()),
-        Column('queue', 'ms', 6, _whole, Measures.queue_mean_ms),
-        Column('drops', '%', 6, _percent, Measures.drop_share),
-        Column('CPU', 's/GB', 6, '{:.1f}'.format, Measures.cpu_per_gb),
-        Column('RSS', 'MB', 5, _whole, Measures.peak_rss_mb),
+        Column('per user', '', 15, wording.ratios, _per_user, 'throughput per user'),
+        Column('link', '%', 6, _percent, Measures.utilisation, 'link used, %'),
+        Column('goodput', '%', 8, _percent, Measures.goodput_share, 'goodput, % of link'),
+        Column('all', 's', 6, number, lambda m: m.sample().mean(), 'mean latency, s'),
+        Column('<=16kB', 's', 7, number, lambda m: m.sample(None, 'small').mean(), 'up to 16 kB, s'),
+        Column(first[:6], '<=16kB', 7, number, lambda m: m.sample(first, 'small').mean(),
+               f'{first[:6]}, up to 16 kB, s'),
+        Column('page', first[:6], 7, number, lambda m: m.page_sample(first).mean(), f'{first[:6]}, page load, s'),
+        Column('queue', 'ms', 6, _whole, Measures.queue_mean_ms, 'ISP queue, ms'),
+        Column('drops', '%', 6, _percent, Measures.drop_share, 'drops, % of packets'),
+        Column('CPU', 's/GB', 6, '{:.1f}'.format, Measures.cpu_per_gb, 'CPU, s/GB'),
+        Column('RSS', 'MB', 5, _whole, Measures.peak_rss_mb, 'RSS, MB'),
     ]
 
 

@@ -83,13 +83,6 @@ def cost(groups):
     return [panel for panel in drawn if panel]
 
 
-HEADINGS = {
-    'per user': 'throughput per user', 'link': 'link used, %', 'goodput': 'goodput, % of link',
-    'all': 'mean latency, s', '<=16kB': 'up to 16 kB, s', 'page': 'page load, s', 'queue': 'ISP queue, ms',
-    'drops': 'drops, % of packets', 'CPU': 'CPU, s/GB', 'RSS': 'RSS, MB',
-}
-
-
 def _below(text):
     """A figure with its spread below, where there is one (wording.spread)."""
     mean, bracket, spread = text.partition(' (')
@@ -99,8 +92,7 @@ def _below(text):
 def overview(group):
     """(head, rows) of the terminal's table without empty columns, `group` being {arm: [Measures]}."""
     arms_columns = columns.of_arms(next(iter(group.values()))[0].cell.weights)
-    names = ['', *(HEADINGS.get(column.head, f'{column.head}, up to 16 kB, s') if column.head != 'page' else
-                   f'{column.unit}, page load, s' for column in arms_columns)]
+    names = ['', *(column.title for column in arms_columns)]
     rows = [[wording.arm(arm), *(_below(column.text(measured)) for column in arms_columns)]
             for arm, measured in group.items()]
     kept = [place for place in range(len(names)) if any(row[place] != wording.NONE for row in rows)]

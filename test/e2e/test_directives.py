@@ -96,7 +96,7 @@ def from_the_table():
             yield (line,), line, ''
         if directive.line_of_defaults:
             yield (directive.line_of_defaults,), directive.line_of_defaults, ''
-            if directive.once:
+            if directive.type.endswith('*'):      # may be given once only
                 lines = (directive.line_of_defaults, '', directive.line_of_defaults)
                 yield lines, lines[-1], 'given once already, at {conf}:1'
 
