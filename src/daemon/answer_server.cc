@@ -84,8 +84,12 @@ void AnswerServer::accept()
     const int fd = accept4(socket_.get(), reinterpret_cast<sockaddr *>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0)
         return;
-    if (connections_.size() == limits_.connections)
-        makeRoom();
+    if (connections_.size() == limits_.connections) {
+        const auto order = [](const auto &c) { return std::tie(c.second->answered, c.second->number); };
+        close(std::min_element(connections_.begin(), connections_.end(), [&](const auto &a, const auto &b) {
+                  return order(a) < order(b);
+              })->first);
+    }
     auto *const client = bufferevent_socket_new(base_, fd, BEV_OPT_CLOSE_ON_FREE);
     if (!client) {
         ::close(fd);
@@ -115,14 +119,6 @@ void AnswerServer::accept()
     connection->wait();
     bufferevent_setwatermark(client, EV_READ, 0, 2 * limits_.question);
     bufferevent_enable(client, EV_READ | EV_WRITE);
-}
-
-void AnswerServer::makeRoom()
-{
-    const auto oldest = std::min_element(connections_.begin(), connections_.end(), [](const auto &a, const auto &b) {
-        return std::tie(a.second->answered, a.second->number) < std::tie(b.second->answered, b.second->number);
-    });
-    close(oldest->first);
 }
 
 void AnswerServer::close(bufferevent *const client)

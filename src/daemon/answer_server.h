@@ -39,7 +39,6 @@ private:
 
     void accept();
     void close(bufferevent *);
-    void makeRoom();
 
     event_base *base_;
     Limits limits_;

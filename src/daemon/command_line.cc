@@ -64,14 +64,12 @@ CommandLine ParseCommandLine(const int argc, char **const argv, const std::strin
     return line;
 }
 
-std::string VersionLine(const std::string &program) { return program + " " PACKAGE_VERSION "\n"; }
-
 bool Answered(const CommandLine &line, const std::string &program, const char *const usage)
 {
     if (line.help)
         std::fputs(usage, stdout);
     else if (line.version)
-        std::fputs(VersionLine(program).c_str(), stdout);
+        std::printf("%s %s\n", program.c_str(), PACKAGE_VERSION);
     return line.help || line.version;
 }
 

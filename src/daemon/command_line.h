@@ -28,10 +28,7 @@ struct FurtherOption {
 CommandLine ParseCommandLine(int argc, char **argv, const std::string &program,
                              const std::vector<std::string> &asks, const std::vector<FurtherOption> &further = {});
 
-/// "PROGRAM VERSION\n", with the version of configure.ac.
-std::string VersionLine(const std::string &program);
-
-/// Prints the text of --help or --version on standard output, if one was given. \returns whether one was
+/// Prints the text of --help, or "PROGRAM VERSION", on standard output, if one was asked for. \returns whether one was
 bool Answered(const CommandLine &line, const std::string &program, const char *usage);
 
 } // namespace msfrs
