@@ -129,17 +129,14 @@ bool Quotas::moved()
     return std::exchange(moves_, moves) != moves;
 }
 
-int64_t Quotas::had(const Account &account, const std::string_view user) const
-{
-    const auto place = ledger::Find(table_.entries, keyOf(account, user));
-    return place == ledger::NoEntry ? 0 : ledger::BytesIn(table_, table_.entries[place]);
-}
-
 size_t Quotas::classOf(size_t cls, const std::string_view user) const
 {
     for (;;) { // no cycle: CheckQuotas()
         const auto &account = accounts_.at(cls);
-        if (account.bytes == 0 || had(account, user) < account.bytes)
+        if (account.bytes == 0)
+            return cls;
+        const auto place = ledger::Find(table_.entries, keyOf(account, user));
+        if (place == ledger::NoEntry || ledger::BytesIn(table_, table_.entries[place]) < account.bytes)
             return cls;
         cls = account.overIndex;
     }

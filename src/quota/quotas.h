@@ -123,7 +123,6 @@ private:
     };
 
     uint64_t keyOf(const Account &a, const std::string_view user) const { return ledger::UserKey(a.name, user); }
-    int64_t had(const Account &, std::string_view user) const;
     uint32_t enter(const Account &, std::string_view user);
     void begin(Account &, int64_t number);
     bool end(const Account &, const ledger::PeriodWord &runs, int64_t number);
