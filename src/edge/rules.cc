@@ -9,16 +9,14 @@ namespace {
 
 std::optional<TokenRate> PoliceOf(const Fields &fields)
 {
-    const auto rate = fields.find("rate"), depth = fields.find("depth");
     const std::string why = ": a policer has both rate and depth";
-    if (!rate && !depth)
+    if (!fields.find("rate") && !fields.find("depth"))
         return {};
     static_assert(TokenRate::MaxRate == 1'000'000'000'000 && TokenRate::MinDepth == 64 &&
                   TokenRate::MaxDepth == 1'000'000'000, "the messages say so");
-    fields.need("rate", why);
-    fields.need("depth", why);
-    return TokenRate{rate->rate(1, TokenRate::MaxRate, "1bit to 1000Gbit"),
-                     depth->size(TokenRate::MinDepth, TokenRate::MaxDepth, "64B to 1000000000B")};
+    const auto rate = fields.need("rate", why), depth = fields.need("depth", why);
+    return TokenRate{rate.rate(1, TokenRate::MaxRate, "1bit to 1000Gbit"),
+                     depth.size(TokenRate::MinDepth, TokenRate::MaxDepth, "64B to 1000000000B")};
 }
 
 std::string CodePointNames()
@@ -33,8 +31,8 @@ Rule ParseRule(std::string_view line, const std::string &where)
 {
     const auto name = NextWord(line);
     if (!GoodName(name))
-        throw RuleError(where + ": name \"" + Shown(name) + "\": a rule begins with its name: letters, digits, '-', '_' "
-                        "and '.', at most " + std::to_string(MostNameLength));
+        throw RuleError(where + ": name \"" + Shown(name) + "\": a rule begins with its name: letters, digits, '-', "
+                        "'_' and '.', at most " + std::to_string(MostNameLength));
     const Fields fields(where, {"from", "to", "protocol", "from-port", "to-port", "rate", "depth", "mark"}, line);
     const auto mark = fields.need("mark", "; allowed are " + CodePointNames());
     return {std::string(name), MatchOf(fields), PoliceOf(fields), CodePointNamed(mark)};
