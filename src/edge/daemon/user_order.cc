@@ -22,7 +22,6 @@ void UserOrder::queued(msfrs_item &item, Held &h, const int64_t bytes)
     (connection.bytes < Early ? queue.early : queue.rest).push_back(&h);
     connection.bytes += bytes;
     connection.queued += bytes;
-    ++connection.waiting;
 }
 
 bool UserOrder::overshoots(const Held &h, const int64_t most)
@@ -53,7 +52,7 @@ Held &UserOrder::take(Held &host, const bool earlyFirst, const bool newest)
         list.pop_front();
     const auto connection = queue.connections.find(h.connection);
     connection->second.queued -= h.bytes;
-    if (--connection->second.waiting == 0)
+    if (connection->second.queued == 0)
         queue.connections.erase(connection);
     if (queue.connections.empty())
         users_.erase(found);

@@ -44,7 +44,6 @@ private:
     struct Connection {
         int64_t bytes = 0;      ///< since none of it waited
         int64_t queued = 0;     ///< bytes that wait
-        uint32_t waiting = 0;   ///< packets
         bool told = false;      ///< overshoots() was true
     };
     struct Queue {
