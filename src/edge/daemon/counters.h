@@ -59,7 +59,7 @@ struct ClassCounts {
 /// Of a queue of the kernel.
 struct QueueCounts {
     uint64_t overruns = 0; ///< times the kernel reported that it could not deliver packets
-    uint64_t unscheduled = 0; ///< packets that passed unscheduled
+    uint64_t unscheduled = 0; ///< packets that passed: undelivered with fail-open, or while the queue was set up
     uint64_t gone = 0;     ///< verdicts for packets that the kernel no longer had
     uint64_t unreadable = 0; ///< packets without a valid IP header
     uint64_t kernelDropped = 0, userDropped = 0; ///< the kernel's counts: queue full, socket full

@@ -170,7 +170,7 @@ int NfQueue::command(nlmsghdr *const header)
     for (bool more = true; answer_ < 0 && more;) {
         for (const auto &a : read(more)) {
             give(a.id, true, {});
-            ++early_;
+            ++counts_.unscheduled;
         }
         flush();
     }
@@ -184,7 +184,7 @@ const std::vector<Arrival> &NfQueue::read(bool &more)
     more = got == static_cast<int>(Batch);
     if (got < 0) {
         if (errno == ENOBUFS) { // reported once for any number of packets; reading continues
-            ++overruns_;
+            ++counts_.overruns;
             more = true;
         } else if (errno == EINTR) {
             more = true;
@@ -219,7 +219,7 @@ void NfQueue::parseError(const void *const message)
     if (error->msg.nlmsg_seq == sequence_ && error->msg.nlmsg_type == (NFNL_SUBSYS_QUEUE << 8 | NFQNL_MSG_CONFIG))
         answer_ = -error->error;
     else if (error->error == -ENOENT)
-        ++gone_; // its interface went down, and its packets with it
+        ++counts_.gone; // its interface went down, and its packets with it
     else
         throw SystemError(Named(number_) + ": a verdict was refused: " + std::strerror(-error->error));
 }
@@ -239,7 +239,8 @@ void NfQueue::parsePacket(const void *const message)
     };
     Arrival a{};
     a.id = ntohl(static_cast<const nfqnl_msg_packet_hdr *>(mnl_attr_get_payload(packet))->packet_id);
-    missed_ += static_cast<uint32_t>(a.id - arrived_ - 1); // numbers ascend and wrap around
+    auto &missed = failOpen_ ? counts_.unscheduled : counts_.userDropped;
+    missed += static_cast<uint32_t>(a.id - arrived_ - 1); // numbers ascend and wrap around
     arrived_ = a.id;
     a.mark = number(NFQA_MARK);
     if (const auto *const payload = attributes[NFQA_PAYLOAD]) {

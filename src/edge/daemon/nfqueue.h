@@ -48,14 +48,9 @@ public:
     /// From now on the kernel passes packets instead of queueing them; those already queued can still be read.
     void passOn();
 
-    uint64_t overruns() const { return overruns_; }
-    // The kernel numbers packets before it tries to deliver them, so the number of undelivered ones is exact up to the
-    // latest one delivered.
-    /// Packets that passed unscheduled: undelivered with fail-open, or while the queue was set up.
-    uint64_t unscheduled() const { return (failOpen_ ? missed_ : 0) + early_; }
-    /// Undelivered packets that the kernel dropped.
-    uint64_t dropped() const { return failOpen_ ? 0 : missed_; }
-    uint64_t gone() const { return gone_; }
+    /// By our own count, which is exact up to the latest packet delivered: the kernel numbers packets before it tries
+    /// to deliver them.
+    const QueueCounts &counts() const { return counts_; }
     bool conntrack() const { return conntrack_; } ///< whether the kernel reports connections
 
 private:
@@ -80,7 +75,7 @@ private:
     bool alike_ = true;   ///< all of verdicts_ accept, with the same mark, in the order of arrival
     uint32_t latest_ = 0; ///< packet of the latest of verdicts_
     std::optional<uint32_t> mark_; ///< of that packet; nothing: its own is kept
-    uint64_t overruns_ = 0, gone_ = 0, missed_ = 0, early_ = 0;
+    QueueCounts counts_;
     uint32_t arrived_ = 0; ///< number of the latest packet delivered
     bool failOpen_;
     bool conntrack_ = false;

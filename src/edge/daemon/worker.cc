@@ -125,10 +125,7 @@ void Worker::report(Report &r, const size_t n) const
     for (size_t c = 0; c < counts.size(); ++c)
         r.classes[c] += counts[c];
     auto &queue = r.queues[n];
-    queue.overruns = queue_.overruns();
-    queue.unscheduled = queue_.unscheduled();
-    queue.userDropped = queue_.dropped(); // by our own count, until the kernel's is known
-    queue.gone = queue_.gone();
+    queue = queue_.counts();
     queue.unreadable = path_.unreadable();
     r.conntrack = queue_.conntrack();
     r.party = path_.party() != nullptr;

@@ -147,8 +147,8 @@ int Run(const Options &options)
     Serve(queue, box, signals.get());
     std::fputs(box.report().c_str(), stdout);
     std::printf("queue %u: unscheduled %llu, overruns %llu\n", config->queue.number,
-                static_cast<unsigned long long>(queue.unscheduled()),
-                static_cast<unsigned long long>(queue.overruns()));
+                static_cast<unsigned long long>(queue.counts().unscheduled),
+                static_cast<unsigned long long>(queue.counts().overruns));
     return 0;
 }
 
