@@ -239,7 +239,8 @@ void PrintRules(const uint32_t n)
     Policer policer(*rules[0].police);
     const double theirs = Measure(2'000, [&] {
         const auto key = *ReadKey(packet.data(), packet.size());
-        const auto first = std::find_if(rules.begin(), rules.end(), [&](const Rule &r) { return r.match.contains(key); });
+        const auto matches = [&key](const Rule &r) { return r.match.contains(key); };
+        const auto first = std::find_if(rules.begin(), rules.end(), matches);
         if (first != rules.end() - 1 ||
             !policer.admit(static_cast<int64_t>(packet.size()), now += 1000))
             std::abort();
