@@ -104,7 +104,13 @@ public:
     std::optional<Field> limiting(const char *name) const;
     /// The field, which must be given. \param why for the error message
     Field need(const char *name, const std::string &why) const;
-    const std::string &where() const { return where_; }
+    /// Reads a field, if given: read("mtu", mtu, &Field::size, 576, 65535, "576B to 65535B").
+    template <class To, class Value, class... Parameters, class... Arguments>
+    void read(const char *name, To &to, Value (Field::*parse)(Parameters...) const, Arguments... arguments) const
+    {
+        if (const auto field = find(name))
+            to = static_cast<To>(((*field).*parse)(arguments...));
+    }
 
 private:
     void add(std::string_view word);

@@ -80,15 +80,15 @@ struct Line {
         return made;
     }
     /// The rest, which is the name of shared memory.
-    std::string segment()
+    Written segment()
     {
-        constexpr size_t Most = 200; // characters
-        const std::string name(need());
-        checkPath("segment ", name, Most);
-        if (name.size() < 2 || name.find('/', 1) != name.npos)
-            refuse("segment " + Shown(name) + ": expected the name of shared memory, '/' and a name");
+        constexpr size_t Most = 200;
+        Written made{std::string(need()), where};
+        checkPath("segment ", made.value, Most);
+        if (made.value.size() < 2 || made.value.find('/', 1) != std::string::npos)
+            refuse("segment " + Shown(made.value) + ": wanted is the name of shared memory, '/' and a name");
         end();
-        return name;
+        return made;
     }
 };
 constexpr size_t MostSocketPath = 107; ///< characters: sun_path

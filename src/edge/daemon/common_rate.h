@@ -18,7 +18,6 @@ namespace msfrs::edge {
 /// n_kc: flows of class c that are backlogged in thread k; n_c: in all of them. The sum of the rates is C; for the
 /// time of one packet after a thread became idle or active it may be lower or higher.
 struct CommonRate {
-    static constexpr size_t MostClasses = 1024; ///< as a configuration may have
     std::atomic<uint32_t> flows[MostClasses]{}; ///< backlogged in all threads, by class
 };
 

@@ -20,7 +20,7 @@ bool Config::gso() const
     constexpr int64_t Least = 500'000'000; // bit/s
     return queue.gso == QueueConfig::Gso::On ||
         // A party uses the rate of Squid's link, which is not known yet.
-        (queue.gso == QueueConfig::Gso::Auto && segment.empty() &&
+        (queue.gso == QueueConfig::Gso::Auto && segment.value.empty() &&
          (link.rate == 0 || link.rate >= Least));
 }
 
@@ -29,10 +29,9 @@ Config Config::withClasses(const ledger::ClassList &told) const
     auto made = *this;
     made.classes.clear();
     for (const auto &cls : told.classes) {
-        ClassConfig c;
+        auto &c = made.classes.emplace_back();
         c.name = cls.name;
         c.weight = cls.weight;
-        made.classes.push_back(std::move(c));
     }
     made.defaultClass = told.other;
     return made;
@@ -69,8 +68,8 @@ std::string NeedsRestart(const Config &now, const Config &next)
     if (now.excess.socket != next.excess.socket || now.excess.interval != next.excess.interval)
         return (next.excess.where.empty() ? "without excess" : next.excess.where + ": another socket or interval") +
             how;
-    if (now.segment != next.segment)
-        return (next.segment.empty() ? "without segment" : next.segmentWhere + ": another segment") + how;
+    if (now.segment.value != next.segment.value)
+        return (next.segment.value.empty() ? "without segment" : next.segment.where + ": another segment") + how;
     if (now.user.value != next.user.value)
         return "user " + next.user.value + how;
     return {};

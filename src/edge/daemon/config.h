@@ -88,14 +88,18 @@ struct ExcessConfig {
     std::string where;  ///< the line it is from
 };
 
+/// A `scheduler` or `aqm` line.
+struct PluginConfig : Engine::Part {
+    std::string text;  ///< name and parameters
+    std::string where; ///< the line it is from; empty: not configured
+};
+
 constexpr size_t NoClass = SIZE_MAX;
 
 struct Config {
     LinkConfig link;
     QueueConfig queue;
-    Engine::Part scheduler, aqm; ///< aqm: its plugin may be null
-    std::string schedulerText, aqmText;
-    std::string schedulerWhere, aqmWhere; ///< the lines they are from; empty: not configured
+    PluginConfig scheduler, aqm; ///< aqm: its plugin may be null
     uint32_t limit = 1000;       ///< most packets that wait
     FlowRule flow;
     std::vector<ClassConfig> classes; ///< parents before children
@@ -106,7 +110,7 @@ struct Config {
     std::optional<unsigned> markShift;              ///< position of code points in the firewall mark; nothing: none
     Written control;                                ///< path of the control socket
     ExcessConfig excess;
-    std::string segment, segmentWhere;              ///< name of the ledger's memory; empty: no party of it
+    Written segment;                                ///< name of the ledger's memory; empty: no party of it
     Written user{"nobody", {}};
 
     /// Index into `classes`; their number if none has that name.

@@ -44,14 +44,14 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
     if (!config_->excess.socket.empty()) {
         excess_ = std::make_unique<Excess>(config_->excess.socket);
         for (const auto &worker : workers_) {
-            worker->observe([this, &path = worker->path()](const Held &h, const int64_t onLink) {
+            worker->path().observe([this, &path = worker->path()](const Held &h, const int64_t onLink) {
                 if (h.traits.readable)
                     excess_->packet(h.traits.key, static_cast<uint64_t>(onLink), path.schedule().config().flow);
             });
         }
     }
-    if (!config_->segment.empty())
-        watch_ = std::make_unique<SegmentWatch>(config_->segment);
+    if (!config_->segment.value.empty())
+        watch_ = std::make_unique<SegmentWatch>(config_->segment.value);
     if (config_->queue.realtime) {
         realtime_ = std::make_unique<Realtime>();
         if (const int error = realtime_->error())
@@ -144,7 +144,7 @@ void Daemon::takeUp(const std::shared_ptr<const Config> &next)
 
 std::shared_ptr<const Config> Daemon::effective(const Config &read) const
 {
-    return std::make_shared<const Config>(told_ && !read.segment.empty() ? read.withClasses(*told_) : read);
+    return std::make_shared<const Config>(told_ && !read.segment.value.empty() ? read.withClasses(*told_) : read);
 }
 
 /// Squid may start later than this program, with another segment at each start, and change its classes at any time.
@@ -162,7 +162,7 @@ void Daemon::lookForSegment()
     }
     if (segment_)
         join(*segment_);
-    const auto state = "segment " + config_->segment + ": " + segmentState();
+    const auto state = "segment " + config_->segment.value + ": " + howSegmentIs();
     if (state != said_)
         log_(state);
     said_ = state;

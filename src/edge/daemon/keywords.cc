@@ -44,12 +44,9 @@ void ReadLink(Line &line, Config &config, const Surroundings &)
         }
         link.rate = rate.value == "none" ? 0 : rate.rate(1000, Pacer::MostRate, "1kbit to 1000Gbit, none and auto");
     }
-    if (const auto f = fields.find("overhead"))
-        link.overhead = f->size(0, 1000, "0B to 1000B");
-    if (const auto f = fields.find("mtu"))
-        link.mtu = f->size(576, 65535, "576B to 65535B");
-    if (const auto f = fields.find("burst"))
-        link.burst = f->size(0, 100'000'000, "0B to 100000000B");
+    fields.read("overhead", link.overhead, &Field::size, 0, 1000, "0B to 1000B");
+    fields.read("mtu", link.mtu, &Field::size, 576, 65535, "576B to 65535B");
+    fields.read("burst", link.burst, &Field::size, 0, 100'000'000, "0B to 100000000B");
 }
 
 void ReadQueue(Line &line, Config &config, const Surroundings &)
@@ -59,8 +56,7 @@ void ReadQueue(Line &line, Config &config, const Surroundings &)
     queue.where = line.where;
     const auto number = fields.need("number", ": the number in the NFQUEUE rule");
     queue.number = static_cast<uint32_t>(number.number(0, 65535));
-    if (const auto f = fields.find("threads"))
-        queue.threads = static_cast<uint32_t>(f->number(1, MostThreads));
+    fields.read("threads", queue.threads, &Field::number, 1, MostThreads);
     if (queue.number + queue.threads > 65536)
         number.refuse("with " + std::to_string(queue.threads) + " threads the last queue would be beyond 65535");
     if (const auto f = fields.find("gso"))
@@ -68,17 +64,13 @@ void ReadQueue(Line &line, Config &config, const Surroundings &)
             : f->value == "on"         ? QueueConfig::Gso::On
             : f->value == "off"        ? QueueConfig::Gso::Off
                                        : (f->refuse("allowed are auto, on and off"), QueueConfig::Gso::Auto);
-    if (const auto f = fields.find("fail-open"))
-        queue.failOpen = f->onOff();
-    if (const auto f = fields.find("conntrack"))
-        queue.conntrack = f->onOff();
-    if (const auto f = fields.find("realtime"))
-        queue.realtime = f->onOff();
-    if (const auto f = fields.find("buffer"))
-        queue.buffer = static_cast<uint32_t>(f->size(4096, 256 << 20, "4KB to 256MB"));
+    fields.read("fail-open", queue.failOpen, &Field::onOff);
+    fields.read("conntrack", queue.conntrack, &Field::onOff);
+    fields.read("realtime", queue.realtime, &Field::onOff);
+    fields.read("buffer", queue.buffer, &Field::size, 4096, 256 << 20, "4KB to 256MB");
 }
 
-Engine::Part ReadPlugin(Line &line, const msfrs_kind kind, const Surroundings &around, std::string &text)
+PluginConfig ReadPlugin(Line &line, const msfrs_kind kind, const Surroundings &around)
 {
     const std::string name(line.need());
     std::vector<Setting> settings;
@@ -88,27 +80,16 @@ Engine::Part ReadPlugin(Line &line, const msfrs_kind kind, const Surroundings &a
             line.refuse("\"" + Shown(word) + "\": expected PARAMETER=VALUE");
         settings.push_back({std::string(word.substr(0, equals)), std::string(word.substr(equals + 1))});
     }
-    Engine::Part part;
+    PluginConfig made;
     try {
-        part.plugin = LoadPlugin(name, kind, around.pluginDir);
-        part.params = ParseParams(part.plugin->ops(), settings);
+        made.plugin = LoadPlugin(name, kind, around.pluginDir);
+        made.params = ParseParams(made.plugin->ops(), settings);
     } catch (const ConfigError &error) {
         line.refuse(error.what());
     }
-    text = name + (settings.empty() ? "" : " ") + PrintSettings(settings);
-    return part;
-}
-
-void ReadScheduler(Line &line, Config &config, const Surroundings &around)
-{
-    config.schedulerWhere = line.where;
-    config.scheduler = ReadPlugin(line, MSFRS_SCHED, around, config.schedulerText);
-}
-
-void ReadAqm(Line &line, Config &config, const Surroundings &around)
-{
-    config.aqmWhere = line.where;
-    config.aqm = ReadPlugin(line, MSFRS_AQM, around, config.aqmText);
+    made.text = name + (settings.empty() ? "" : " ") + PrintSettings(settings);
+    made.where = line.where;
+    return made;
 }
 
 void ReadLimit(Line &line, Config &config, const Surroundings &)
@@ -134,9 +115,7 @@ void ReadFlow(Line &line, Config &config, const Surroundings &)
     if (found == std::end(names))
         line.refuse("flow " + Shown(word) + ": allowed are connection, src, dst and host");
     config.flow.by = found->by;
-    const auto fields = line.fields({"ipv6-prefix"});
-    if (const auto f = fields.find("ipv6-prefix"))
-        config.flow.prefix6 = static_cast<unsigned>(f->number(1, 128));
+    line.fields({"ipv6-prefix"}).read("ipv6-prefix", config.flow.prefix6, &Field::number, 1, 128);
 }
 
 void ReadInside(Line &line, Config &config, const Surroundings &)
@@ -167,10 +146,8 @@ void ReadClass(Line &line, Config &config, const Surroundings &)
     if (config.classes.size() == MostClasses)
         line.refuse("more than " + std::to_string(MostClasses) + " classes");
     const auto fields = line.fields({"weight", "parent", "aggregate", "default"});
-    if (const auto f = fields.find("weight"))
-        c.weight = f->weight();
-    if (const auto f = fields.find("aggregate"))
-        c.aggregate = f->onOff();
+    fields.read("weight", c.weight, &Field::weight);
+    fields.read("aggregate", c.aggregate, &Field::onOff);
     if (const auto f = fields.find("parent")) {
         const auto parent = config.classNamed(f->value);
         if (parent == config.classes.size())
@@ -241,8 +218,7 @@ void ReadExcess(Line &line, Config &config, const Surroundings &)
     excess.where = line.where;
     excess.socket = fields.need("socket", ": the path that msfrs_excess has in squid.conf").value;
     line.checkPath("socket=", excess.socket, MostSocketPath);
-    if (const auto f = fields.find("interval"))
-        excess.interval = f->time(10'000'000, 10'000'000'000, "10ms to 10s");
+    fields.read("interval", excess.interval, &Field::time, 10'000'000, 10'000'000'000, "10ms to 10s");
 }
 
 const Keyword<Config, Surroundings> Keywords[] = {
@@ -250,8 +226,10 @@ const Keyword<Config, Surroundings> Keywords[] = {
     {"queue", "queue number=N [threads=N] [gso=auto|on|off] [fail-open=on|off] [conntrack=on|off] "
               "[realtime=on|off] [buffer=SIZE]", false,
      ReadQueue},
-    {"scheduler", "scheduler NAME [PARAMETER=VALUE]...", false, ReadScheduler},
-    {"aqm", "aqm NAME [PARAMETER=VALUE]...", false, ReadAqm},
+    {"scheduler", "scheduler NAME [PARAMETER=VALUE]...", false,
+     [](Line &l, Config &c, const Surroundings &around) { c.scheduler = ReadPlugin(l, MSFRS_SCHED, around); }},
+    {"aqm", "aqm NAME [PARAMETER=VALUE]...", false,
+     [](Line &l, Config &c, const Surroundings &around) { c.aqm = ReadPlugin(l, MSFRS_AQM, around); }},
     {"limit", "limit PACKETS", false, ReadLimit},
     {"flow", "flow connection|src|dst|host [ipv6-prefix=BITS]", false, ReadFlow},
     {"inside", "inside NETWORK...", true, ReadInside},
@@ -264,10 +242,7 @@ const Keyword<Config, Surroundings> Keywords[] = {
      [](Line &l, Config &c, const Surroundings &) { c.control = l.path("control", MostSocketPath); }},
     {"excess", "excess socket=PATH [interval=TIME]", false, ReadExcess},
     {"segment", "segment NAME", false,
-     [](Line &l, Config &c, const Surroundings &) {
-         c.segmentWhere = l.where;
-         c.segment = l.segment();
-     }},
+     [](Line &l, Config &c, const Surroundings &) { c.segment = l.segment(); }},
     {"user", "user NAME", false, [](Line &l, Config &c, const Surroundings &) { c.user = l.user(); }},
 };
 
@@ -276,34 +251,13 @@ void AddPerHopClasses(Config &config)
 {
     for (const auto &c : PerHopClasses) {
         if (config.classNamed(c.name) == config.classes.size()) {
-            ClassConfig made;
+            auto &made = config.classes.emplace_back();
             made.name = c.name;
             made.weight = c.weight;
-            config.classes.push_back(made);
         }
     }
     if (config.defaultClass == NoClass)
         config.defaultClass = config.classNamed(PerHopClasses[static_cast<size_t>(PerHop::Be)].name);
-}
-
-/// Schedulers that convert bytes to transmission time need the link's rate, which is configured only once.
-void GiveLinkRate(Config &config)
-{
-    const auto &plugin = config.scheduler.plugin->ops();
-    for (uint32_t n = 0; n < plugin.n_params; ++n) {
-        const auto &param = plugin.params[n];
-        if (std::string_view(param.name) != "rate" || config.schedulerText.find(" rate=") != std::string::npos)
-            continue;
-        const auto rate = static_cast<double>(config.link.rate);
-        if (config.link.found())
-            throw RuleError(config.schedulerWhere + ": scheduler " + plugin.name + " needs the link's rate, which "
-                            "rate=auto changes: give scheduler " + plugin.name + " rate=BITS");
-        if (rate < param.min || rate > param.max)
-            throw RuleError(config.schedulerWhere + ": scheduler " + plugin.name +
-                            " needs the link's rate, which is " + (config.link.rate ? "too high" : "none") +
-                            ": give link rate=RATE, or scheduler " + plugin.name + " rate=BITS");
-        config.scheduler.params[n].i = config.link.rate;
-    }
 }
 
 void RefuseIf(const bool wrong, const std::string &message)
@@ -312,12 +266,28 @@ void RefuseIf(const bool wrong, const std::string &message)
         throw RuleError(message);
 }
 
+/// Schedulers that weigh bytes against time need the link's rate, which is configured only once.
+void GiveLinkRate(Config &config)
+{
+    const auto &plugin = config.scheduler.plugin->ops();
+    for (uint32_t n = 0; n < plugin.n_params; ++n) {
+        const auto &param = plugin.params[n];
+        if (std::string_view(param.name) != "rate" || config.scheduler.text.find(" rate=") != std::string::npos)
+            continue;
+        const auto rate = static_cast<double>(config.link.rate);
+        const auto line = config.scheduler.where + ": scheduler " + plugin.name + " weighs bytes by the link's rate, ";
+        const auto own = std::string("scheduler ") + plugin.name + " rate=BITS";
+        RefuseIf(config.link.found(), line + "which rate=auto changes: give " + own);
+        RefuseIf(rate < param.min || rate > param.max, line + "which is " + (config.link.rate ? "too high" : "none") +
+                 ": give link rate=RATE, or " + own);
+        config.scheduler.params[n].i = config.link.rate;
+    }
+}
+
 void CheckClasses(Config &config, const std::string &file)
 {
-    if (config.classes.empty()) {
-        config.classes.emplace_back();
-        config.classes[0].name = "all";
-    }
+    if (config.classes.empty())
+        config.classes.emplace_back().name = "all";
     if (config.defaultClass == NoClass) {
         std::vector<const char *> leaves;
         for (const auto &c : config.classes) {
@@ -349,10 +319,10 @@ std::string NoInside()
 /// A party of the ledger gets its classes, users and rate from Squid.
 void CheckParty(const Config &config)
 {
-    if (config.segment.empty())
+    if (config.segment.value.empty())
         return;
-    const auto line = config.segmentWhere + ": segment " + config.segment + ": ";
-    RefuseIf(config.flow.inside.empty(), line + NoInside());
+    const auto line = config.segment.where + ": segment " + config.segment.value + ": ";
+    RefuseIf(config.flow.inside.empty(), line + "who is a user is not known: " + UsageOf(Keywords, "inside"));
     RefuseIf(!config.classes.empty(), line + "Squid tells the classes; remove the lines of class");
     RefuseIf(config.rules != nullptr, line + "Squid tells the classes; remove the line of rules");
     RefuseIf(!config.excess.socket.empty(), line + "the same bytes would be charged twice; remove the line of excess");
@@ -381,7 +351,7 @@ void Finish(Config &config, const std::string &file, const Surroundings &around)
     RefuseIf(config.queue.where.empty(), file + ": a line is missing: " + UsageOf(Keywords, "queue"));
     if (!config.scheduler.plugin) {
         Line fifo{file, "fifo"};
-        ReadScheduler(fifo, config, around);
+        config.scheduler = ReadPlugin(fifo, MSFRS_SCHED, around);
     }
     RefuseIf(config.flow.by == FlowBy::Host && config.flow.inside.empty(), file + ": flow host: " + NoInside());
     RefuseIf(!config.excess.socket.empty() && config.flow.inside.empty(),

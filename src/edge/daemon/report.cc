@@ -9,25 +9,20 @@ namespace msfrs::edge {
 
 namespace {
 
-struct VolumeName {
+template <class Counts, class Count = uint64_t>
+struct CountName {
     const char *name;
-    Volume ClassCounts::*volume;
+    Count Counts::*count;
     const char *help;
 };
-constexpr VolumeName Totals[] = {
-    {"offered", &ClassCounts::offered, "that arrived"},
+constexpr CountName<ClassCounts, Volume> Totals[] = {
+    {"offered", &ClassCounts::offered, "that came"},
     {"policed", &ClassCounts::policed, "dropped beyond the rate of their rule"},
     {"dropped", &ClassCounts::dropped, "dropped by the AQM or the limit"},
     {"marked", &ClassCounts::marked, "marked with congestion experienced"},
     {"passed", &ClassCounts::passed, "released"},
 };
 
-template <class Counts>
-struct CountName {
-    const char *name;
-    uint64_t Counts::*count;
-    const char *help;
-};
 constexpr CountName<QueueCounts> QueueTotals[] = {
     {"overruns", &QueueCounts::overruns, "Times that the kernel could not deliver packets: socket buffer full."},
     {"unscheduled", &QueueCounts::unscheduled,
@@ -136,7 +131,7 @@ std::string Text(const Report &r)
     out << r.file << ": up " << Number(r.upSeconds) << " s, " << r.reloads << " reloads, " << r.reloadFailures
         << " refused\n";
     out << "link " << (config.link.rate ? Number(LinkRate(r)) + " bit/s" : "without limit")
-        << ", scheduler " << config.schedulerText << ", aqm " << (config.aqm.plugin ? config.aqmText : "none")
+        << ", scheduler " << config.scheduler.text << ", aqm " << (config.aqm.plugin ? config.aqm.text : "none")
         << ", limit " << config.limit << " packets"
         << ", segments " << (config.gso() ? "together" : "apart") << ", conntrack " << (r.conntrack ? "yes" : "no")
         << "\n";
@@ -148,8 +143,8 @@ std::string Text(const Report &r)
             out << ", " << c.name << " " << r.queues[n].*c.count;
         out << "\n";
     }
-    if (!config.segment.empty()) {
-        out << "segment " << config.segment << ": " << (r.party ? "shared" : "not used") << ", share "
+    if (!config.segment.value.empty()) {
+        out << "segment " << config.segment.value << ": " << (r.party ? "shared" : "not used") << ", share "
             << Number(static_cast<double>(r.share)) << " bit/s\n";
     }
     if (r.excess) {
@@ -167,7 +162,7 @@ std::string Text(const Report &r)
         const auto &c = r.classes[n];
         out << "class " << config.classes[n].name << ":";
         for (const auto &v : Totals)
-            out << " " << v.name << " " << (c.*v.volume).packets << " packets " << (c.*v.volume).bytes << " bytes,";
+            out << " " << v.name << " " << (c.*v.count).packets << " packets " << (c.*v.count).bytes << " bytes,";
         out << " queued " << c.queued.packets << " packets " << c.queued.bytes << " bytes; waited p50 "
             << Milliseconds(c.waits.quantile(0.5)) << ", p99 " << Milliseconds(c.waits.quantile(0.99)) << "\n";
     }
@@ -191,7 +186,7 @@ std::string OpenMetrics(const Report &r)
     all.counter("reloads", "Configurations reloaded.", r.reloads);
     all.counter("reload_failures", "Configurations refused.", r.reloadFailures);
     for (const auto &v : Totals)
-        Volumes(all, r, v.name, MetricKind::Counter, v.volume, v.help);
+        Volumes(all, r, v.name, MetricKind::Counter, v.count, v.help);
     Volumes(all, r, "queued", MetricKind::Gauge, &ClassCounts::queued, "that wait");
     Waits(all, r);
     const auto queueLabel = [&](const size_t n) { return Label("queue", std::to_string(config.queue.number + n)); };
@@ -203,9 +198,9 @@ std::string OpenMetrics(const Report &r)
     auto flows = all.family("flows", MetricKind::Gauge, "Known flows, including idle ones.");
     for (size_t n = 0; n < r.flows.size(); ++n)
         flows.sample({queueLabel(n)}, r.flows[n]);
-    if (!config.segment.empty()) {
-        all.gauge("party", "1 while msfrs-edge is a party of Squid's ledger.", r.party);
-        all.gauge("share_bits_per_second", "Rate for packets, the share of Squid's link; 0: Squid publishes no rate.",
+    if (!config.segment.value.empty()) {
+        all.gauge("party", "Whether it is a party of Squid's ledger.", r.party);
+        all.gauge("share_bits_per_second", "What packets may have of Squid's link; 0: Squid says nothing of it.",
                   r.share);
     }
     for (const auto &e : ExcessTotals) {

@@ -27,7 +27,7 @@ Schedule::Schedule(std::shared_ptr<const Config> config, EngineHost host, const 
         const uint32_t flags = c.interior * uint32_t{MSFRS_INTERIOR} | c.aggregate * uint32_t{MSFRS_AGGREGATE};
         const auto parent = c.parent.empty() ? nullptr : classes_[config_->classNamed(c.parent)];
         classes_.push_back(engine_->addClass(c.name, c.weight, flags, parent));
-        if (!config_->segment.empty())
+        if (!config_->segment.value.empty())
             told_.emplace(ledger::ClassKey(c.name), classes_.size() - 1);
     }
     if (config_->rules) {
@@ -48,7 +48,9 @@ void Schedule::Check(const Config &config, const std::string &file)
         const auto from = [&](const Engine::Part &part) {
             return part.plugin && why.rfind(std::string(part.plugin->ops().name) + ":", 0) == 0;
         };
-        const auto &where = from(config.aqm) ? config.aqmWhere : from(config.scheduler) ? config.schedulerWhere : file;
+        const auto &where = from(config.aqm) ? config.aqm.where
+            : from(config.scheduler)         ? config.scheduler.where
+                                             : file;
         throw RuleError(where + ": " + why);
     }
 }

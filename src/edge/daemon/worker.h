@@ -28,14 +28,12 @@ public:
     ~Worker();
     Worker(const Worker &) = delete;
 
-    /// Before start(): called in the worker's thread for each packet that passes.
-    void observe(Observer observer) { path_.observe(std::move(observer)); }
     void start();
     /// Calls `what` in the worker's thread, and returns when it is done, or when the worker has ended. Not from that
     /// thread.
     void ask(std::function<void()> what);
 
-    // Once started, only for functions passed to ask().
+    // Once started, only for functions passed to ask():
     PacketPath &path() { return path_; }
     /// Switches to another configuration; see PacketPath::replace().
     void replace(std::unique_ptr<Schedule>);

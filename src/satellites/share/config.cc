@@ -98,7 +98,7 @@ const Keyword<Config> Keywords[] = {
     {"other", "other NAME", true, ReadOther},
     {"store", "store host=HOST [port=N] [tls=on] [name=HOST] [ca=FILE] [certificate=FILE key=FILE] "
               "[user=NAME] [password-file=FILE] [database=N]", false, ReadStore},
-    {"segment", "segment NAME", false, [](Line &l, Config &c) { c.segment = l.segment(); }},
+    {"segment", "segment NAME", false, [](Line &l, Config &c) { c.segment = l.segment().value; }},
     {"control", "control PATH", false, [](Line &l, Config &c) { c.control = l.path("control", MostSocketPath); }},
     {"user", "user NAME", false, [](Line &l, Config &c) { c.user = l.user(); }},
 };

@@ -64,7 +64,7 @@ TEST(EdgeConfig, Everything)
     EXPECT_EQ(c.queue.threads, 4u);
     EXPECT_TRUE(c.gso());
     EXPECT_FALSE(c.queue.failOpen);
-    EXPECT_EQ(c.aqmText, "codel target=20");
+    EXPECT_EQ(c.aqm.text, "codel target=20");
     EXPECT_EQ(c.flow.inside.size(), 2u);
     ASSERT_EQ(c.classes.size(), 3u);
     EXPECT_TRUE(c.classes[0].interior);

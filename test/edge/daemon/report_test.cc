@@ -30,7 +30,7 @@ Report Example()
     auto config = std::make_shared<Config>();
     config->queue.number = 7;
     config->limit = 10;
-    config->schedulerText = "drr";
+    config->scheduler.text = "drr";
     config->classes.resize(3);
     config->classes[0].name = "all";
     config->classes[0].interior = true;
