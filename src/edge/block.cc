@@ -100,9 +100,13 @@ void Block::pairServices(VectorSet &sourcePorts, VectorSet &destinationPorts, Ve
 
 void Block::locateAddresses(const FlowKey *const *const keys, const unsigned n, Vectors &v) const
 {
-    for (unsigned i = 0; i < n && !addresses4.empty(); ++i) {
-        v.of[0][i] = addresses4[0].find32(static_cast<uint32_t>(keys[i]->source.low));
-        v.of[1][i] = addresses4[1].find32(static_cast<uint32_t>(keys[i]->destination.low));
+    if (!addresses4.empty()) {
+        const auto &source = addresses4[0], &destination = addresses4[1];
+        for (unsigned i = 0; i < n; ++i) {
+            v.of[0][i] = source.find32(static_cast<uint32_t>(keys[i]->source.low));
+            v.of[1][i] = destination.find32(static_cast<uint32_t>(keys[i]->destination.low));
+        }
+        return;
     }
     constexpr Address FlowKey::*Fields[] = {&FlowKey::source, &FlowKey::destination};
     for (size_t a = 0; a < addresses6.size(); ++a) {
@@ -115,9 +119,10 @@ void Block::locateAddresses(const FlowKey *const *const keys, const unsigned n, 
 
 void Block::locateServices(const FlowKey *const *const keys, const unsigned n, Vectors &v) const
 {
+    const auto &source = ports[0], &destination = ports[1];
     for (unsigned i = 0; i < n; ++i) {
         const auto &k = *keys[i];
-        const auto from = ports[0].find16(k.sourcePort), to = ports[1].find16(k.destinationPort);
+        const auto from = source.find16(k.sourcePort), to = destination.find16(k.destinationPort);
         const auto p = protocol[k.protocol];
         if (axes.size() == 3) {
             v.of[2][i] = service.find(from, port.find(to, p));
