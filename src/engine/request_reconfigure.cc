@@ -100,10 +100,10 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
         keepEngine = keepEngine && std::any_of(next.classes.begin(), next.classes.end(), same);
     }
     // Everything that may throw precedes the first change.
-    auto engine = keepEngine ? nullptr : self.makeEngine(next);
     const bool sameMeter = self.config.interface == next.interface && self.config.overhead == next.overhead &&
                            self.config.packetOverhead == next.packetOverhead;
     auto meter = sameMeter ? nullptr : self.makeMeter(next);
+    auto engine = keepEngine ? nullptr : self.makeEngine(next); // last: it changes what runs
 
     self.users.clear(*self.ledger);
     if (engine)

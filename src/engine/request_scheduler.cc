@@ -18,19 +18,33 @@ constexpr msfrs_time ForgetEvery = 10'000'000'000; ///< ns
 /// case, since memory must not grow with every address ever seen.
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
 
-std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c) const
+std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c)
 {
-    const auto load = [&c](const PluginChoice &choice, const msfrs_kind kind) {
-        const auto plugin = choice.loaded ? choice.loaded : LoadPlugin(choice.name, kind, c.pluginDir);
+    const auto load = [&](const PluginChoice &choice, const msfrs_kind kind, const PluginChoice &now,
+                          const PluginPtr &runs) {
+        auto plugin = choice.loaded;
+        try {
+            if (!plugin)
+                plugin = LoadPlugin(choice.name, kind, c.pluginDir);
+        } catch (const ConfigError &e) {
+            if (!runs || now.name != choice.name || config.pluginDir != c.pluginDir)
+                throw;
+            host.log(0, std::string(e.what()) + "; the one that runs stays"); // its file may be gone
+            plugin = runs;
+        }
         return Engine::Part{plugin, ParseParams(plugin->ops(), choice.settings)};
     };
-    auto sched = load(c.arbiter, MSFRS_SCHED);
+    auto sched = load(c.arbiter, MSFRS_SCHED, config.arbiter, arbiter);
     const bool judges = c.admission.name != "none";
     if (!judges && !c.admission.settings.empty())
         throw ConfigError("admission none takes no parameters, found " + PrintSettings(c.admission.settings));
+    auto aqm = judges ? load(c.admission, MSFRS_AQM, config.admission, admission) : Engine::Part();
     // hold() enforces the hard limit: a paused response must never be dropped for it.
-    return std::make_unique<Engine>(std::move(sched), judges ? load(c.admission, MSFRS_AQM) : Engine::Part(),
-                                    Engine::Cost::Measured, 1, 0, EngineHost{host.log, host.random});
+    auto made =
+        std::make_unique<Engine>(sched, aqm, Engine::Cost::Measured, 1, 0, EngineHost{host.log, host.random});
+    arbiter = sched.plugin;
+    admission = aqm.plugin;
+    return made;
 }
 
 std::unique_ptr<Meter> RequestScheduler::Impl::makeMeter(const RequestConfig &c) const

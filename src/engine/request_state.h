@@ -183,7 +183,8 @@ struct RequestScheduler::Impl {
         double owed = 0; ///< bytes that the class had elsewhere and was not charged for
     };
 
-    std::unique_ptr<Engine> makeEngine(const RequestConfig &) const;
+    /// A plugin that runs, and cannot be loaded again, stays.
+    std::unique_ptr<Engine> makeEngine(const RequestConfig &);
     std::unique_ptr<Meter> makeMeter(const RequestConfig &) const;
     static bool SamePlugins(const RequestConfig &, const RequestConfig &);
     std::vector<Slot> slotsOf(const RequestConfig &, Engine &) const;
@@ -338,6 +339,7 @@ struct RequestScheduler::Impl {
     bool blocked = false;                         ///< requests wait for a slot, as of the last pump()
     int64_t chargedBytes = 0;                     ///< to requests, and for excess of users who have some
     msfrs_time nextSettle = 0;
+    PluginPtr arbiter, admission;                 ///< those of `config`, loaded
     std::unique_ptr<Meter> meter;
     std::unique_ptr<Engine> engine;
     WindowParams windowParams;
