@@ -82,11 +82,11 @@ struct Line {
     /// The rest, which is the name of shared memory.
     Written segment()
     {
-        constexpr size_t Most = 200;
+        constexpr size_t Most = 200; // characters
         Written made{std::string(need()), where};
         checkPath("segment ", made.value, Most);
         if (made.value.size() < 2 || made.value.find('/', 1) != std::string::npos)
-            refuse("segment " + Shown(made.value) + ": wanted is the name of shared memory, '/' and a name");
+            refuse("segment " + Shown(made.value) + ": expected the name of shared memory, '/' and a name");
         end();
         return made;
     }

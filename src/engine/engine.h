@@ -167,10 +167,9 @@ public:
     /// Removes a queued item and frees it.
     void remove(msfrs_item &, msfrs_time now, msfrs_reason);
     /// Moves an item to another flow, queued or in service as it is. Its past service stays charged to the old flow;
-    /// unused advance charges move along. To the scheduler it is a new item, which arrives before
-    /// the old one leaves: it queues behind earlier arrivals, and neither flow seems to have been idle (migrate.cc). No
-    /// AQM is asked; to the AQM, and in totals(), the old item has left and the new one was never judged. Only with
-    /// Cost::Measured.
+    /// unused advance charges move along. To the scheduler it is a new item, which arrives before the old one leaves:
+    /// it queues behind earlier arrivals, and neither flow seems to have been idle. To the AQM, and in totals(), the
+    /// old item has left and the new one was never judged. Only with Cost::Measured.
     /// \returns the new item, with the same host pointer; `item` is freed
     msfrs_item *move(msfrs_item &item, msfrs_flow &to, msfrs_time now);
     /// Ends an item in service and frees it.

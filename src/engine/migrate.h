@@ -4,10 +4,8 @@
 /// class that is in use. Squid's reconfiguration and the reload of msfrs-edge both use it. To move one item within an
 /// engine there is Engine::move().
 ///
-/// Classes and flows continue where the new engine has ones of the same names. The scheduler saves and restores its own
-/// figures of them (counters, debts, positions in a round): msfrs_sched_ops has the order of the calls. Between
-/// different schedulers none of that is handed over. An AQM always starts anew: waiting items are not judged again, and
-/// do not count for it.
+/// Classes and flows continue where the new engine has ones of the same names, with what the scheduler saves of them:
+/// see msfrs_sched_ops. An AQM always starts anew: waiting items are not judged again, and do not count for it.
 #pragma once
 
 #include "engine/engine.h"

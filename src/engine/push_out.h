@@ -13,7 +13,6 @@
 /// smallest packets would push out all other flows. A packet that the link will split counts as the packets it becomes.
 ///
 /// The arrival counts as queued. If its own flow is the longest, the arrival is dropped: a lone flow has tail drop.
-///
 /// Cost: O(log classes + log flows of the class) for each packet that arrives or leaves.
 #pragma once
 

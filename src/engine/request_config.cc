@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace msfrs {
 
@@ -18,8 +19,10 @@ void Require(const bool holds, const std::string &what, const double value, cons
 
 } // namespace
 
-void CheckRequestConfig(const RequestConfig &c)
+RequestConfig Prepared(RequestConfig c)
 {
+    if (c.bounds.max > 0)
+        c.rate = c.bounds.min;
     // Written so that NaN fails.
     const auto positive = [](const double v) { return v > 0 && std::isfinite(v); };
     if (c.bounds.min != 0 || c.bounds.max != 0) {
@@ -50,24 +53,16 @@ void CheckRequestConfig(const RequestConfig &c)
     Require(c.maxQueued > 0, "queued requests in all", c.maxQueued, "1 or more");
     if (c.classes.empty())
         throw ConfigError("there is no class: expected at least one, and one of them the default");
+    std::set<std::string> names;
     for (size_t n = 0; n < c.classes.size(); ++n) {
         const auto &cls = c.classes[n];
         if (cls.name.empty())
             throw ConfigError("class number " + std::to_string(n + 1) + " has no name");
         Require(positive(cls.weight), "class " + cls.name + " weight", cls.weight, "a number above 0");
-        for (size_t before = 0; before < n; ++before) {
-            if (c.classes[before].name == cls.name)
-                throw ConfigError("class " + cls.name + " is declared twice");
-        }
+        if (!names.insert(cls.name).second)
+            throw ConfigError("class " + cls.name + " is declared twice");
     }
     Require(c.defaultClass < c.classes.size(), "default class number", c.defaultClass, "the number of a class");
-}
-
-RequestConfig Prepared(RequestConfig c)
-{
-    if (c.bounds.max > 0)
-        c.rate = c.bounds.min;
-    CheckRequestConfig(c);
     return c;
 }
 

@@ -7,12 +7,9 @@
 
 namespace msfrs {
 
-/// Plugins and their settings are checked where they are loaded.
+/// Checks the configuration, except for plugins and their settings, which are checked where they are loaded. Where C is
+/// estimated, sets the rate to the initial estimate.
 /// \throws ConfigError with a sentence naming the value and what is allowed
-void CheckRequestConfig(const RequestConfig &);
-
-/// Checks the configuration and, where C is estimated, sets the rate to the initial estimate.
-/// \throws ConfigError
 RequestConfig Prepared(RequestConfig);
 
 /// Bandwidth-delay product: bytes that the link carries in one RTT.

@@ -21,47 +21,55 @@ uint32_t Items(const NamedFlow &f) { return f.backlog + f.in_service; }
 
 } // namespace
 
-void FollowedUsers::enter(Ledger &ledger, NamedFlow &f, const double weight)
+/// Follows a flow that was given work or charged, and was not followed so far.
+void RequestScheduler::Impl::follow(NamedFlow &f)
 {
-    const auto user = ledger.enter(f.cls->name, f.name(), weight * f.weight, f.bytes(), Items(f));
+    const auto user = ledger->enter(f.cls->name, f.name(), weight(*f.cls) * f.weight, f.bytes(), Items(f));
     if (user == Ledger::NoUser)
         return;
-    entries_.push_back({&f, user});
-    f.party = static_cast<uint32_t>(entries_.size());
+    followed.push_back({&f, user});
+    f.party = static_cast<uint32_t>(followed.size());
 }
 
-void FollowedUsers::exchange(Ledger &ledger, Engine &engine, const msfrs_time now)
+/// Reports to the ledger what all were charged here, and charges them for their service elsewhere. Called at least
+/// before Engine::forgetIdleFlows().
+void RequestScheduler::Impl::exchangeUsers(const msfrs_time now)
 {
-    std::fill(charged_.begin(), charged_.end(), 0);
-    for (size_t n = 0; n < entries_.size();) {
-        const auto [flow, user] = entries_[n];
+    std::fill(chargedUsers.begin(), chargedUsers.end(), 0);
+    for (size_t n = 0; n < followed.size();) {
+        const auto [flow, user] = followed[n];
         const auto items = Items(*flow);
-        const auto elsewhere = ledger.exchange(user, flow->bytes(), flow->fresh, items);
+        const auto elsewhere = ledger->exchange(user, flow->bytes(), flow->fresh, items);
         if (elsewhere > 0) {
-            engine.chargeElsewhere(*flow, elsewhere, now, ledger.busyElsewhere(user));
-            charged_.resize(std::max<size_t>(charged_.size(), flow->cls->index + 1));
-            charged_[flow->cls->index] += static_cast<double>(elsewhere);
+            engine->chargeElsewhere(*flow, elsewhere, now, ledger->busyElsewhere(user));
+            chargedUsers.resize(std::max<size_t>(chargedUsers.size(), flow->cls->index + 1));
+            chargedUsers[flow->cls->index] += static_cast<double>(elsewhere);
         }
         if (items > 0 || now - flow->idleSince < FollowFor) {
             ++n;
             continue;
         }
-        ledger.leave(user);
+        ledger->leave(user);
         flow->party = 0;
-        entries_[n] = entries_.back();
-        entries_.pop_back();
-        if (n < entries_.size())
-            entries_[n].flow->party = static_cast<uint32_t>(n + 1);
+        followed[n] = followed.back();
+        followed.pop_back();
+        if (n < followed.size())
+            followed[n].flow->party = static_cast<uint32_t>(n + 1);
     }
 }
 
-void FollowedUsers::clear(Ledger &ledger)
+void RequestScheduler::Impl::leaveUsers()
 {
-    for (const auto &entry : entries_) {
-        ledger.leave(entry.user);
-        entry.flow->party = 0;
+    for (const auto &[flow, user] : followed) {
+        ledger->leave(user);
+        flow->party = 0;
     }
-    entries_.clear();
+    followed.clear();
+}
+
+uint32_t RequestScheduler::Impl::waitingElsewhere(const NamedFlow &f) const
+{
+    return f.party ? ledger->waitingElsewhere(followed[f.party - 1].user) : 0;
 }
 
 void RequestScheduler::Impl::look(const msfrs_time now)
@@ -104,12 +112,11 @@ double RequestScheduler::Impl::weight(const msfrs_class &cls) const
 ///     SC_i += Global L / D_i for each L bytes at any of them, and (1 - Global) L / D_i,here for those here,
 /// where D_i is the weight of its active users: each counts at every party for the part of its requests that is there.
 /// The first term alone gives classes their weights, but lets users of a class at different parties drift apart. The
-/// second alone does not correct what the split got wrong. If all parties had the same service for their demand, either
-/// gives the same.
+/// second alone does not correct what the split got wrong.
 ///
-/// Other gateways do not count: each has its share by demand, and msfrs-share corrects it by bytes served (FairShares). With
-/// the first term over all gateways, a class ahead at one of them would be charged nearly its share by what it gets at
-/// another, and would wait 1 / (1 - Global) times as long as its lead is worth.
+/// Other gateways do not count: msfrs-share corrects their shares by bytes served (FairShares). With the first term
+/// over all gateways, a class ahead at one of them would be charged nearly its share by what it gets at another, and
+/// would wait 1 / (1 - Global) times as long as its lead is worth.
 void RequestScheduler::Impl::chargeClasses(const msfrs_time now)
 {
     for (uint32_t n = 0; n < slots.size(); ++n) {
@@ -124,7 +131,7 @@ void RequestScheduler::Impl::chargeClasses(const msfrs_time now)
         if (weight != cls.weight)
             engine->setWeight(cls, weight);
         slot.owed += had.demand > 0 ? Global * had.bytes * step / had.demand : 0;
-        slot.owed -= users.charged(cls.index); // already charged to the class with its users
+        slot.owed -= cls.index < chargedUsers.size() ? chargedUsers[cls.index] : 0; // with its users
         const auto bytes = static_cast<int64_t>(slot.owed);
         slot.owed -= static_cast<double>(bytes);
         if (bytes != 0)
@@ -137,7 +144,7 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     if (!host.ledger || (now < nextSettle && now >= nextSettle - Ledger::Every))
         return;
     nextSettle = now + Ledger::Every;
-    users.exchange(*ledger, *engine, now);
+    exchangeUsers(now);
     tellClasses();
     const double received = ledger->measures() ? meter->total() : meter->latest();
     ledger->measured({law->whole(), config.rate, use.utilisation(), queueTarget.get()},

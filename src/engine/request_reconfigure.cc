@@ -105,7 +105,7 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
     auto meter = sameMeter ? nullptr : self.makeMeter(next);
     auto engine = keepEngine ? nullptr : self.makeEngine(next); // last: it changes what runs
 
-    self.users.clear(*self.ledger);
+    self.leaveUsers();
     if (engine)
         self.rebuild(next, std::move(engine), now);
     else

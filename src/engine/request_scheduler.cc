@@ -211,7 +211,7 @@ RequestScheduler::~RequestScheduler()
             delete r;
         }
     }
-    impl_->users.clear(*impl_->ledger); // the host may keep the ledger
+    impl_->leaveUsers(); // the host may keep the ledger
     impl_->ledger->say({}, engine.latest());
 }
 
@@ -223,16 +223,15 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
     auto &flow = self.engine->flow(*slot.cls, user);
     ++slot.stats->requests;
     why = Refusal::None;
-    if (flow.fresh + self.users.waiting(*self.ledger, flow) >= self.config.maxPerUser) {
-        ++slot.stats->refusedPerUser;
-        why = Refusal::PerUser;
+    const auto refused = [&why](uint64_t &count, const Refusal reason) {
+        ++count;
+        why = reason;
         return nullptr;
-    }
-    if (self.waiting.size() + self.others->queued >= self.config.maxQueued) {
-        ++slot.stats->refusedTotal;
-        why = Refusal::Total;
-        return nullptr;
-    }
+    };
+    if (flow.fresh + self.waitingElsewhere(flow) >= self.config.maxPerUser)
+        return refused(slot.stats->refusedPerUser, Refusal::PerUser);
+    if (self.waiting.size() + self.others->queued >= self.config.maxQueued)
+        return refused(slot.stats->refusedTotal, Refusal::Total);
     auto request = std::make_unique<Request>(owner, since > 0 ? since : now);
     request->stats = slot.stats;
     request->remaining = Impl::Believable(expected);
@@ -246,10 +245,9 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
     const auto estimate = self.estimate(true, request->remaining);
     if (self.engine->offer(flow, estimate.data(), request.get(), now, request->item, mayDrop, 0,
                            request->remaining) == Engine::Offer::Dropped) {
-        ++slot.stats->refusedAdmission;
+        refused(slot.stats->refusedAdmission, Refusal::Admission);
         if (victim)
             self.lose(*victim, now);
-        why = Refusal::Admission;
         return nullptr;
     }
     self.enter(*request, Request::State::Queued);

@@ -190,9 +190,8 @@ public:
     RequestScheduler(const RequestConfig &, const RequestHost &, msfrs_time now);
     ~RequestScheduler();
 
-    /// Adopts a new configuration without losing a request. Classes are matched by name, and a request of a class that
-    /// no longer exists moves to the default class. The arbiter and admission plugins may change too; classes and users
-    /// keep their counters while the arbiter stays the same (engine/migrate.h).
+    /// Adopts a new configuration without losing a request. A request of a class that no longer exists, by its name,
+    /// moves to the default class. The plugins may change too (engine/migrate.h).
     /// \throws ConfigError: nothing has changed; PluginError, as from every call: the scheduler must be freed
     void reconfigure(const RequestConfig &, msfrs_time now);
 
@@ -208,8 +207,8 @@ public:
     Request *adopt(RequestOwner &owner, uint32_t cls, std::string_view user, msfrs_time now);
 
     /// Sets the remaining bytes of a response; charge() counts them down. Call it before readMore() and again(),
-    /// whenever something new is known. If a server states more than before, the size of this request is unknown from
-    /// then on: the order falls back to attained service, so that understating a size gains nothing.
+    /// whenever something new is known. Once a server states more than before, the size of this request is unknown from
+    /// then on, so that understating a size gains nothing.
     /// \param remaining bytes, including those in the kernel's buffer; negative: unknown
     void expect(Request &, int64_t remaining, msfrs_time now);
 
@@ -246,10 +245,9 @@ public:
     /// The service has ended, for any reason. Frees the Request.
     void done(Request *, msfrs_time now);
 
-    /// Moves a request to another class, whatever its state: waiting, in service, paused or idle. Its user is the one
-    /// of the same name there. What it had so far stays charged to the old class. It keeps its slot, the rest of its
-    /// quantum and the time that it has waited. Among its user's items with as much service it queues last. May call
-    /// granted().
+    /// Moves a request in any state to the user of the same name of another class. What it had so far stays charged to
+    /// the old class. It keeps its slot, the rest of its quantum and the time that it has waited. Among its user's
+    /// items with as much service it queues last. May call granted().
     /// \param cls index into RequestConfig::classes; if the request is in that class, nothing happens
     void reclass(Request &, uint32_t cls, msfrs_time now);
 
@@ -272,8 +270,7 @@ public:
     /// Sets q* to q0, or W+ to 1, as if the scheduler had just started.
     void resetWindow(msfrs_time now);
 
-    /// Updates the window when an interval is over, expires requests that have waited too long, and releases those that
-    /// may go.
+    /// Does what is due with time, such as updating the window and expiring requests.
     /// \returns when to call it next, at most one window interval from `now`
     msfrs_time tick(msfrs_time now);
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The state behind RequestScheduler, shared by its sources: serving (request_scheduler.cc, request_turns.cc), the
-/// condition for a release (request_law_bytes.cc, request_law_paper.cc), receive windows (request_windows.cc),
-/// estimating the rate (request_capacity.cc), sharing the link (request_party.cc), changing the configuration
-/// (request_reconfigure.cc) and reporting (request_report.cc). Not installed.
+/// The state behind RequestScheduler, shared by its sources, request_*.cc. Not installed.
 #pragma once
 
 #include "engine/engine.h"
@@ -95,35 +92,6 @@ public:
         heldBefore = held(now);
         bytesBefore = bytes;
     }
-};
-
-/// The users of a scheduler that its ledger follows: those with work, and those charged lately (request_party.cc).
-/// NamedFlow::party is a flow's index here, plus 1. A flow leaves this list long before its engine may free it.
-class FollowedUsers {
-public:
-    /// Follows a flow that was given work or charged, and was not followed so far.
-    /// \param weight of its class, as configured
-    void enter(Ledger &, NamedFlow &, double weight);
-    /// Reports to the ledger what all were charged here, and charges them for their service elsewhere. Call it at least
-    /// before Engine::forgetIdleFlows().
-    void exchange(Ledger &, Engine &, msfrs_time now);
-    /// Bytes that the last exchange() charged to users of the class with this index.
-    double charged(const uint32_t cls) const { return cls < charged_.size() ? charged_[cls] : 0; }
-    /// Requests of the user that wait at other parties.
-    uint32_t waiting(const Ledger &ledger, const NamedFlow &f) const
-    {
-        return f.party ? ledger.waitingElsewhere(entries_[f.party - 1].user) : 0;
-    }
-    void clear(Ledger &);
-
-private:
-    struct Entry {
-        NamedFlow *flow;
-        Ledger::User user;
-    };
-
-    std::vector<Entry> entries_;
-    std::vector<double> charged_;
 };
 
 struct RequestScheduler::Impl {
@@ -318,8 +286,12 @@ struct RequestScheduler::Impl {
     {
         auto &flow = static_cast<NamedFlow &>(f);
         if (host.ledger && flow.party == 0) // without other parties users are not followed
-            users.enter(*ledger, flow, weight(*f.cls));
+            follow(flow);
     }
+    void follow(NamedFlow &);
+    void exchangeUsers(msfrs_time now);
+    void leaveUsers();
+    uint32_t waitingElsewhere(const NamedFlow &) const; ///< requests of the user that wait at other parties
     double weight(const msfrs_class &) const; ///< as configured
     void touchAll();
     /// Ledger::settle() and what goes with it, when it is due.
@@ -335,7 +307,14 @@ struct RequestScheduler::Impl {
     RequestHost host;
     std::shared_ptr<Ledger> ledger;
     const OtherParties *others = nullptr;         ///< the ledger's; never null
-    FollowedUsers users;
+    struct Followed {
+        NamedFlow *flow;
+        Ledger::User user;
+    };
+    /// Users with work, and those charged lately. NamedFlow::party is an index here, plus 1. A flow leaves long before
+    /// the engine may free it.
+    std::vector<Followed> followed;
+    std::vector<double> chargedUsers; ///< bytes, by msfrs_class::index: charged to them by the last exchangeUsers()
     bool blocked = false;                         ///< requests wait for a slot, as of the last pump()
     int64_t chargedBytes = 0;                     ///< to requests, and for excess of users who have some
     msfrs_time nextSettle = 0;

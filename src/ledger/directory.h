@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The directory of a segment. A party that sees only packets asks here for the class and user of an address. Squid
-/// answers by the address's latest request or, without one, by its access lists. So classes are configured once.
+/// The directory of a segment. A party that sees only packets and has no squid.conf asks here for the class and user of
+/// an address. Squid answers by the address's latest request or, without one, by its access lists.
 ///
 /// Lock-free. A list of classes has a revision that is odd while it changes. The party that asks enters the address.
 /// An answer may be slightly out of date, and during a write a reader may see class and user of two answers.

@@ -2,12 +2,9 @@
 /// \file
 /// A segment in shared memory, by a name that all parties know.
 ///
-/// It is System V shared memory and not a file in /dev/shm, because access to a word must never raise SIGBUS:
-///   - The kernel accounts for all of a System V segment when it is created, as for any memory of a process, or refuses
-///     to create it. A file in /dev/shm is allocated page by page at first access. If /dev/shm is full then, SIGBUS
-///     ends the process.
-///   - No call changes the size of a System V segment. A process that may write to a file may also truncate it. Sealing
-///     works only for files of memfd_create(), which other programs cannot open by name, not in /dev/shm.
+/// It is System V shared memory, because access to a word must never raise SIGBUS. The kernel accounts for all of such
+/// a segment when it is created, and no call changes its size. A file in /dev/shm is allocated page by page, until
+/// /dev/shm is full, and may be truncated; only files of memfd_create(), which have no name there, can be sealed.
 /// The key is a hash of the name. `ipcs -m` lists segments. `ipcrm -M KEY` removes a segment's key; parties that have
 /// it mapped keep it. All parties must be in one IPC namespace.
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The table of quotas in a segment: one count for each user of a class with a quota. All parties that serve the user
-/// add to it: each worker of Squid the bytes it reads, msfrs-edge those that pass it. So no party owns a count, nothing
-/// has to be summed or handed over when a party dies, and all see at once which users have passed a quota.
+/// add to it: each worker of Squid the bytes it reads, msfrs-edge those that pass it. So counts survive each party, and
+/// all see at once which users have passed a quota.
 ///
 /// Lock-free. A new user takes the first free entry of its probes by one compare-and-swap. Entries are never freed, so
 /// two parties that enter the same user meet at the same entry. If all its probes are in use, the user takes over the

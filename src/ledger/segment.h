@@ -4,10 +4,9 @@
 /// msfrs-share) publishes its service and its demand here.
 ///
 /// The layout, version 3:
-///   - A header, 64 slots, a table of 65,536 users, a directory of as many addresses, and the quota counts of as many
-///     users; 24 MiB and 104 KiB in all. Every field is a 64-bit word in the machine's order, so that any process of
-///     the machine can read it; a real number is the bits of a double. Memory that is all zero is empty:
-///     FormatSegment() only writes the header.
+///   - A header, 64 slots, a table of 65,536 users, a directory of as many addresses (directory.h), and the quota
+///     counts of as many users (quota_table.h); 24 MiB and 104 KiB in all. Every field is a 64-bit word in the machine's
+///     order; a real number is the bits of a double. All zero is empty: FormatSegment() only writes the header.
 ///   - A slot is a party. Only its party writes it, without locks. It is live while its heartbeat is younger than
 ///     DeadAfter. To take a slot, a party writes another epoch into `life` and clears the rest. A party that finds an
 ///     epoch other than its own has lost the slot: it writes no more there, and takes it or another one anew.
@@ -15,14 +14,10 @@
 ///     Other parties take a free or a dead one: those with a column first, from the last down to FirstShared, so that
 ///     a ninth worker finds its own.
 ///   - A user is found by UserKey() of the names of class and user, which is the same on every gateway: linear probing
-///     from the key's low bits, over Probes entries. A column has the bytes that the party in the slot of
-///     that number charged to the user, and how many of the user's requests it has; see Column(). The first 14 slots
-///     have one, so that a user takes two cache lines. Of a party beyond them, others see that it has a user, but not
-///     what it charged. Columns have no origin, only growth counts: an entry whose user has no work at any party may be
-///     reused. A user without an entry is scheduled by each party alone, which logs this once.
-///   - The directory is for parties that see packets and have no squid.conf: Squid publishes its classes there, and
-///     answers which class and user an address belongs to. See directory.h.
-///   - All parties of the machine count quotas in one table, so the counts survive each of them; see quota_table.h.
+///     from the key's low bits, over Probes entries. The first 14 slots have a Column() in it, so that a user takes two
+///     cache lines. Of a party beyond them, others see that it has a user, but not what it charged. Columns have no
+///     origin, only growth counts: an entry whose user has no work at any party may be reused. A user without an entry
+///     is scheduled by each party alone, which logs this once.
 ///   - Byte counts grow and wrap. Readers check every value: see Slot's ranges and slots.h.
 #pragma once
 

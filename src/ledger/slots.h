@@ -55,11 +55,10 @@ public:
     OwnSlot(const OwnSlot &) = delete;
     OwnSlot &operator=(const OwnSlot &) = delete;
 
-    /// \returns the slot for Squid's worker of that number (from 0), to be passed to the constructor: the one of the
-    /// same number, whatever an earlier worker has left there. If another party lives in it, a free one that neither
-    /// other parties nor workers prefer. Nothing: all are in use
+    /// \returns the slot for Squid's worker of that number (from 0), by the rules in segment.h, whatever an earlier
+    /// worker has left there. Nothing: all are in use
     static std::optional<uint32_t> OfWorker(const Segment &, uint32_t number, msfrs_time now);
-    /// \returns the same for other parties: a free or dead slot from FirstShared on, those with a column first
+    /// \returns the same for other parties
     static std::optional<uint32_t> Free(const Segment &, msfrs_time now);
 
     /// Writes the heartbeat. \returns false if another party has taken the slot; then nothing more may be written

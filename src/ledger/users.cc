@@ -10,14 +10,10 @@ bool SetActive(User &user, const uint64_t key, const uint32_t slot, const bool a
     const uint64_t bit = Bit(slot);
     if (active)
         user.active.fetch_or(bit);
-    if (user.key.load() == key) {
-        if (!active)
-            user.active.fetch_and(~bit);
-        return true;
-    }
-    if (active)
+    const bool same = user.key.load() == key;
+    if (active != same) // cleared as asked, or taken back
         user.active.fetch_and(~bit);
-    return false;
+    return same;
 }
 
 uint32_t TakeUser(Segment &segment, const uint64_t key, const uint32_t slot, const bool active, const uint64_t living)

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <dirent.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <optional>
 #include <unistd.h>
 
@@ -30,16 +30,14 @@ std::string WithArticle(const uint32_t kind)
 /// \throws ConfigError if it cannot be read
 std::vector<std::string> NamesIn(const std::string &dir)
 {
-    DIR *const d = opendir(dir.c_str());
-    if (!d)
-        throw ConfigError("the plugin directory " + dir + " cannot be read: " + std::strerror(errno));
     std::vector<std::string> names;
-    while (const dirent *const entry = readdir(d)) {
-        const std::string file = entry->d_name;
-        if (file.size() > 3 && file.compare(file.size() - 3, 3, ".so") == 0)
-            names.push_back(file.substr(0, file.size() - 3));
+    std::error_code error;
+    for (std::filesystem::directory_iterator at(dir, error), end; !error && at != end; at.increment(error)) {
+        if (at->path().extension() == ".so")
+            names.push_back(at->path().stem());
     }
-    closedir(d);
+    if (error)
+        throw ConfigError("the plugin directory " + dir + " cannot be read: " + error.message());
     std::sort(names.begin(), names.end());
     return names;
 }
@@ -197,7 +195,8 @@ std::string DescribePlugins(const std::string &dir)
         try {
             const auto plugin = FromFile(where + "/" + name + ".so", {});
             const auto &p = plugin->ops();
-            sections[p.kind == MSFRS_AQM] += "\n" + name + ": " + p.summary + "\n  " + p.paper + "\n" + DescribeParams(p);
+            auto &section = sections[p.kind == MSFRS_AQM];
+            section += "\n" + name + ": " + p.summary + "\n  " + p.paper + "\n" + DescribeParams(p);
         } catch (const ConfigError &e) {
             others += std::string("\n") + e.what() + "\n";
         }

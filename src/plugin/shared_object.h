@@ -3,11 +3,9 @@
 /// A shared object that does not change after it was loaded, even if its file does.
 ///
 /// The dynamic linker maps a file. Writing over the file (cp, rsync --inplace) changes the code of every process that
-/// has loaded it, and truncating it ends them with SIGBUS. So this class loads a copy in memory (memfd_create(2)),
-/// sealed against changes. The copy needs no writable directory and no mount that allows execution. It costs the size
-/// of the file in memory and a descriptor, for each object and process. /proc/PID/maps shows it as
-/// "/memfd:msfrs:PATH (deleted)"; debuggers and sanitizers find its symbols by the dynamic linker's name for it,
-/// /proc/PID/fd/N.
+/// has loaded it, and truncating it ends them with SIGBUS. So this class loads a sealed copy in memory
+/// (memfd_create(2)). It costs the size of the file in memory and a descriptor, for each object and process.
+/// /proc/PID/maps shows it as "/memfd:msfrs:PATH (deleted)"; debuggers find its symbols by /proc/PID/fd/N.
 ///
 /// If the system does not allow such a copy (no /proc, a system call filter, SELinux), or the object needs files beside
 /// it ($ORIGIN), the file itself is loaded. Then replace it by renaming a new file over it, as install(1) and package

@@ -2,8 +2,7 @@
 /// \file
 /// Whose code a process with root privileges may run.
 ///
-/// Giving up root temporarily does not help: code loaded in that time stays, and may take the privileges back when they
-/// are needed again (Squid opens ports and reads squid.conf with them). What counts is who could have written the code.
+/// Giving up root temporarily does not help: code loaded in that time stays, and may take the privileges back later.
 /// A process that may become root loads a file only if everybody who can change or replace it could have changed the
 /// program itself as well. If the program is root's alone, so must be the file and every directory above it; if you run
 /// as root a program built in your home, it may also load what you built there.

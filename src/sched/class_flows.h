@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A round robin at two levels, between classes and between the flows of a class. The template parameters select the
-/// order of the flows of a class.
+/// The operations of a round robin at two levels, between classes and between the flows of a class.
 #pragma once
 
 #include "plugin/msfrs_plugin.h"

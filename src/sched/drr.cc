@@ -14,9 +14,7 @@
 /// share=user   each user of a class has its weight: the class has w_i * UC_i, as in msf.
 /// Within a class a flow's share is in proportion to its own weight.
 ///
-/// Departures from the paper (round.h has the reasons): costs reported afterwards make a deficit negative. An item
-/// larger than the deficit waits for as many rounds as needed, which are counted and not walked. Every item costs at
-/// least one byte, so that a flow of empty items cannot keep the turn for ever.
+/// Departures from the paper: see round.h, and CostOf() in class_round.h.
 ///
 /// Requests are not packets (MSF-RS, sections 2.1 and 2.2): their cost is unknown when they are picked, so a flow's
 /// turn lasts until responses arrive. The shares hold all the same, with bursts of one RTT.

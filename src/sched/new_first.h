@@ -65,14 +65,12 @@ public:
     template <class Visit>
     void save(const Visit &visit) const
     {
-        auto count = size_;
         for (const Turn *const head : {new_, old_}) {
             const Turn *turn = head;
-            for (bool more = head; more; more = turn != head && count > 0) {
+            for (bool more = head; more; more = turn != head) {
                 const T &t = *static_cast<const T *>(turn);
                 visit(t, std::array<double, Figures>{t.deficit, t.fresh ? 1.0 : 0.0, t.unpaid ? 1.0 : 0.0});
                 turn = turn->next;
-                --count;
             }
         }
     }

@@ -162,7 +162,7 @@ void Daemon::lookForSegment()
     }
     if (segment_)
         join(*segment_);
-    const auto state = "segment " + config_->segment.value + ": " + howSegmentIs();
+    const auto state = "segment " + config_->segment.value + ": " + segmentState();
     if (state != said_)
         log_(state);
     said_ = state;

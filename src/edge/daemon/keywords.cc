@@ -322,7 +322,7 @@ void CheckParty(const Config &config)
     if (config.segment.value.empty())
         return;
     const auto line = config.segment.where + ": segment " + config.segment.value + ": ";
-    RefuseIf(config.flow.inside.empty(), line + "who is a user is not known: " + UsageOf(Keywords, "inside"));
+    RefuseIf(config.flow.inside.empty(), line + NoInside());
     RefuseIf(!config.classes.empty(), line + "Squid tells the classes; remove the lines of class");
     RefuseIf(config.rules != nullptr, line + "Squid tells the classes; remove the line of rules");
     RefuseIf(!config.excess.socket.empty(), line + "the same bytes would be charged twice; remove the line of excess");

@@ -16,7 +16,7 @@ struct CountName {
     const char *help;
 };
 constexpr CountName<ClassCounts, Volume> Totals[] = {
-    {"offered", &ClassCounts::offered, "that came"},
+    {"offered", &ClassCounts::offered, "that arrived"},
     {"policed", &ClassCounts::policed, "dropped beyond the rate of their rule"},
     {"dropped", &ClassCounts::dropped, "dropped by the AQM or the limit"},
     {"marked", &ClassCounts::marked, "marked with congestion experienced"},
