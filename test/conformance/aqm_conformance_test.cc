@@ -269,7 +269,7 @@ TEST_P(Aqm, DescribesItself)
 {
     const auto part = GetParam().load();
     const auto &p = part.plugin->ops();
-    EXPECT_EQ(std::filesystem::path(part.plugin->path()).stem(), p.name) << "the file is called as the plugin";
+    EXPECT_EQ(std::filesystem::path(GetParam().name).stem(), p.name) << "the file is called as the plugin";
     EXPECT_TRUE(*p.summary && *p.paper);
     for (uint32_t n = 0; n < p.n_params; ++n) {
         EXPECT_TRUE(*p.params[n].name && *p.params[n].help) << p.params[n].name;

@@ -299,7 +299,7 @@ TEST_P(Scheduler, DescribesItself)
 {
     const auto part = GetParam().load();
     const auto &p = part.plugin->ops();
-    EXPECT_EQ(std::filesystem::path(GetParam().load().plugin->path()).stem(), p.name) << "the file is called as the plugin";
+    EXPECT_EQ(std::filesystem::path(GetParam().name).stem(), p.name) << "the file is called as the plugin";
     EXPECT_TRUE(*p.summary);
     EXPECT_TRUE(*p.paper) << "where the algorithm is from";
     for (uint32_t n = 0; n < p.n_params; ++n) {

@@ -44,7 +44,6 @@ TEST(Loader, LoadsWhatTheBuildHas)
 {
     const auto msf = LoadPlugin("msf", MSFRS_SCHED, PluginDir());
     EXPECT_STREQ(msf->ops().name, "msf");
-    EXPECT_EQ(msf->path(), PluginDir() + "/msf.so");
     EXPECT_EQ(LoadPlugin(PluginDir() + "/fifo.so", MSFRS_SCHED, "/nowhere")->ops().kind, MSFRS_SCHED);
 }
 
@@ -113,7 +112,6 @@ TEST(Loader, AFileOverwrittenInPlaceChangesNothingOfWhatIsLoaded)
     auto after = LoadPlugin(so.file(), MSFRS_SCHED, "");
     EXPECT_EQ(Summary(after), "drr a b a") << "a reconfigured host takes what is there now";
     EXPECT_EQ(Summary(before), "fifo a a b");
-    EXPECT_EQ(before->path(), so.file());
     before.reset();
     EXPECT_EQ(Summary(after), "drr a b a");
     after.reset();
@@ -276,7 +274,7 @@ msfrs_plugin Whole()
 std::string Wrapped(const msfrs_plugin &p)
 {
     try {
-        return WrapPlugin(p)->path();
+        return std::string(WrapPlugin(p)->ops().name) + " is accepted";
     } catch (const ConfigError &error) {
         return error.what();
     }
@@ -284,7 +282,7 @@ std::string Wrapped(const msfrs_plugin &p)
 
 TEST(WrapPlugin, TakesAWholeOneAndRefusesWhatLacksAPart)
 {
-    EXPECT_EQ(Wrapped(Whole()), "(linked in) whole");
+    EXPECT_EQ(Wrapped(Whole()), "whole is accepted");
     auto p = Whole();
     p.sched = nullptr;
     EXPECT_EQ(Wrapped(p), "plugin (linked in) whole lacks a name, a table or an operation that its kind must have");
@@ -339,7 +337,7 @@ TEST(WrapPlugin, WantsAllThatItTakesToKeepSomethingOrNothing)
     ops.restore = [](void *, const msfrs_owner *, const double *, uint32_t, msfrs_time) { return 0; };
     EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has keeps=1 and 2 of save, restore and resumed" + allowed);
     ops.resumed = [](void *, msfrs_item *, int, msfrs_time) {};
-    EXPECT_EQ(Wrapped(p), "(linked in) whole");
+    EXPECT_EQ(Wrapped(p), "whole is accepted");
     p.keeps = 0;
     EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has keeps=0 and 3 of save, restore and resumed" + allowed);
 }
