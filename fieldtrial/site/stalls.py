@@ -3,11 +3,10 @@
 
     python3 -m fieldtrial.site.stalls FILE T0
 
-Runs until SIGTERM. FILE (stalls.csv) has a row for each wakeup: `t`, its time in seconds since T0 on CLOCK_MONOTONIC,
-and `late_s`. A wakeup that comes after the next ones were due replaces them, so that one stall is one row.
-
-A separate process, because a thread of the cell would also wait for the cell's other threads. It sleeps nearly all the
-time, and schedulers favour such a process: Squid, which has more work, waits at least as long on average.
+Runs until SIGTERM. FILE is stalls.csv, T0 on CLOCK_MONOTONIC. A wakeup that comes after the next ones were due replaces
+them, so that one stall is one row. A separate process, because a thread of the cell would also wait for the cell's
+other threads. It sleeps nearly all the time, and schedulers favour such a process: Squid, which has more work, waits at
+least as long on average.
 """
 import csv
 import math

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A user's browser: Chromium that loads pages of the servers (site/pages.py), and measures itself when it paints.
-
-Each browser runs as a Unix user of its own. The kernel gives the connections of that user the address of the trial's
-user (site/lan.py), since Chromium cannot be told an address to connect from. Chromium knows the servers' addresses, and
-no others: it asks no name server.
-"""
+"""A user's browser: Chromium that loads pages of the servers (site/pages.py), and measures itself when it paints. It
+runs as a Unix user of its own, whose connections have the address of the trial's user (site/lan.py)."""
 import asyncio
 import dataclasses
 import json

@@ -25,9 +25,8 @@ class Backlogged(Workload):
 
 
 class HttpsBacklogged(Backlogged):
-    """As browsers do it today: HTTP/2 over TLS with one persistent tunnel for each user and server. The number of
-    requests in flight, the sizes and the servers are the same; requests to one server share its tunnel. The gateway
-    sees only busy or idle tunnels and cannot assign bytes to requests."""
+    """The same requests as in browsers of today: the gateway sees only busy or idle tunnels and cannot assign bytes to
+    requests."""
 
     name = 'https-backlogged'
     summary = 'saturated, over HTTP/2 in TLS tunnels that each user keeps open, one for each server'

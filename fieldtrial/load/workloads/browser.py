@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Web pages in real browsers next to downloads: the first users of each class browse, the others keep the link full.
-
-A user visits a site, loads `visit` of its pages with a pause before each, and goes to another site. Chromium decides
-about connections, priorities and parallel requests. It measures the time until it shows the first text or picture
-(FCP), until it shows the largest (LCP), and until all is loaded.
-"""
+A user visits a site, loads `visit` of its pages with a pause before each, and goes to another site."""
 import asyncio
 import contextlib
 import itertools

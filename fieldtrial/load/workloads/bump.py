@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Saturation with TLS that Squid decrypts (`ssl_bump bump`): its cost, and whether decrypted responses are shared.
-
-HTTP/1 over TLS, since Squid speaks no HTTP/2, on persistent connections. Users trust the gateway's certificate only, so
-that no request succeeds that was not decrypted.
-"""
+HTTP/1, since Squid speaks no HTTP/2."""
 from ...base.spec import Profile
 from .backlogged import Backlogged
 

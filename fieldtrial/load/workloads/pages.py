@@ -75,10 +75,8 @@ class Pages(Workload):
 
 
 class HttpsPages(Pages):
-    """Over persistent tunnels, as in a browser of today: the document on the user's tunnel to the server, then all
-    other objects at once as streams of the same tunnel. Sizes, servers and think times are the same. In addition each
-    user keeps `idle` tunnels, to pages left open in other tabs: opened at the start with TLS and HTTP/2 negotiated,
-    idle until the end."""
+    """Over persistent tunnels, as in a browser of today. In addition each user keeps `idle` tunnels, to pages left open
+    in other tabs: opened at the start with TLS and HTTP/2 negotiated, idle until the end."""
 
     name = 'https-pages'
     summary = 'page loads over HTTP/2 in TLS tunnels that each user keeps open, beside others that are idle'

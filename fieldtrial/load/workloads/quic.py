@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """HTTP/3 next to TCP: every second user of each class has a browser that speaks HTTP/3, the others' speak HTTP/2.
-
-The requests are those of `https-backlogged` and `https-pages`. The gateway forwards QUIC, which never passes Squid. If
-the gateway rejects it, these users have tunnels through Squid as all others do (`traffic/http3.py`). The figures are of
-all users, whichever way their bytes took.
-"""
+The figures are of all users, whichever way their bytes took."""
 import asyncio
 
 from ...base.spec import Profile

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Saturation of a link that is too fast for the load generator's own client: a process of curl for each user.
-
-It measures the cost of scheduling, in processor time and throughput, on one machine. Plain HTTP/1, so that clients and
-servers take as little processor time as possible; connections are persistent.
-"""
+"""Saturation of a link that is too fast for the load generator's own client: a process of curl for each user. Plain
+HTTP/1, so that clients and servers take as little processor time as possible."""
 from ...base.spec import Profile
 from ...site import grid
 from ..traffic import curl
