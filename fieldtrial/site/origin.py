@@ -11,7 +11,6 @@ HTTP/2, and it never closes a connection because it is idle. With --pages SEED i
 Started as root, nginx drops privileges in its worker; DIR must be accessible to everyone.
 """
 import argparse
-import contextlib
 import os
 import re
 import shutil
@@ -33,7 +32,7 @@ CONFIGURATION = '''\
 # Written by fieldtrial/site/origin.py; changes are lost.
 {user}worker_processes 1;
 worker_rlimit_nofile 16384;
-pid {directory}/nginx.pid;
+pid {directory}/{name}.pid;
 error_log {directory}/error.log warn;
 daemon off;
 events {{ worker_connections 8000; }}
@@ -128,10 +127,10 @@ class Origin:
         """The file with the certificate, for verification by clients."""
         return f'{self.directory}/tls.crt'
 
-    def argv(self):
-        """The command that serves in the foreground until SIGTERM."""
+    def argv(self, name='nginx'):
+        """The command that serves in the foreground until SIGTERM. name: of its configuration and its pid file."""
         return [self.binary, '-p', self.directory, '-e', f'{self.directory}/error.log',
-                '-c', f'{self.directory}/nginx.conf']
+                '-c', f'{self.directory}/{name}.conf']
 
     def prepare(self):
         """Writes all files and lets nginx check them. Raises OriginError."""
@@ -146,13 +145,12 @@ class Origin:
         if self._pages_seed is not None:
             pages.Pages(self._pages_seed, self.names).write(f'{self.directory}/content')
         self._make_certificate()
-        with open(f'{self.directory}/nginx.conf', 'w', encoding='utf-8') as file:
-            file.write(self._configuration())
-        _run([*self.argv(), '-t', '-q'])
-        with contextlib.suppress(FileNotFoundError):    # the check leaves one, but its presence must mean "listening"
-            os.unlink(f'{self.directory}/nginx.pid')
+        for name in ('check', 'nginx'):     # a check writes a pid file; that of nginx means that it listens
+            with open(f'{self.directory}/{name}.conf', 'w', encoding='utf-8') as file:
+                file.write(self._configuration(name))
+        _run([*self.argv('check'), '-t', '-q'])
 
-    def _configuration(self):
+    def _configuration(self, name='nginx'):
         user = f'user {USER} {GROUP};\n' if os.geteuid() == 0 else ''
         listen, listen_tls = [], []
         directive = self._version() >= HTTP2_DIRECTIVE
@@ -164,7 +162,7 @@ class Origin:
             listen_tls.append(f'        listen {shown}:{self.ports[1]} ssl{word} backlog=4096{only};')
         if directive:
             listen_tls.append('        http2 on;')
-        return CONFIGURATION.format(user=user, directory=self.directory, listen='\n'.join(listen),
+        return CONFIGURATION.format(user=user, directory=self.directory, name=name, listen='\n'.join(listen),
                                     listen_tls='\n'.join(listen_tls),
                                     locations=LOCATIONS.replace('DIRECTORY', self.directory))
 

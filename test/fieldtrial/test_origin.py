@@ -111,8 +111,15 @@ def test_the_check_does_not_say_that_somebody_listens(tmp_path, monkeypatch):
     port, tls_port = free_ports(2)
     made = origin.Origin(f'{tmp_path}/origin', ['s.test'], port=port, tls_port=tls_port, addresses=['127.0.0.1'])
     monkeypatch.setattr(made, '_check_reachable', lambda: None)
+    run, seen = origin._run, []
+
+    def watched(argv):
+        said = run(argv)
+        seen.append(os.path.exists(f'{made.directory}/nginx.pid'))
+        return said
+    monkeypatch.setattr(origin, '_run', watched)
     made.prepare()
-    assert not os.path.exists(f'{made.directory}/nginx.pid')
+    assert seen and not any(seen)
 
 
 def test_what_nginx_says_is_shown(tmp_path, monkeypatch):
