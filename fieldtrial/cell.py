@@ -4,9 +4,7 @@ by side and a fault in one does not affect the others.
 
     python3 -m fieldtrial.cell SPEC.json
 
-Writes requests.csv, pages.csv, bytes.csv (by the load generators), link.csv, squid.csv, window.csv and stat.json into
-the directory named in the spec, next to the daemons' configurations and logs; also offered.csv if C follows a trace and
-found.csv if it is estimated.
+Writes the records (README.md) into the directory named in the spec, next to the daemons' configurations and logs.
 """
 import contextlib
 import dataclasses

@@ -3,12 +3,7 @@
 
 A target compares arms of one run only, under one condition (everything but the arm is equal). Each condition of the run
 gives one row; what was not measured has none.
-
-If the machine was too busy for the figures of a cell to reflect its arm (`stalls`), the cell's targets are not judged:
-neither reached nor missed.
-
-Exit codes: EXIT_MISSED at least one target missed; otherwise EXIT_UNJUDGED at least one not judged; otherwise
-EXIT_REACHED every measured target reached; EXIT_NOTHING none was measured.
+If the machine was too busy for the figures of a cell to reflect its arm (`stalls`), the cell's targets are neither.
 """
 from dataclasses import dataclass, replace
 
@@ -18,6 +13,7 @@ from .stats import StatsError
 from .targets import CLAIM, COST, DISTURBED, OURS, PAPER_ARM, STOCK, TARGETS, TRUST, first_class, relative_mean
 from .wording import percent
 
+#: Of report.__main__, which says what they mean.
 EXIT_REACHED, EXIT_MISSED, EXIT_NOTHING, EXIT_UNJUDGED = 0, 3, 4, 5
 
 REACHED, MISSED, UNJUDGED, FINDING = 'reached', 'missed', 'not judged', 'finding'

@@ -6,9 +6,8 @@
 runs in the users' network. SPEC.json lists the users and servers and names the workload (spec.py). If users are in
 several networks, each network has its own generator. All of them draw the same load from the seed; `mine` in the spec
 lists the users whose part this generator plays, and merge.py combines the records.
-
-It writes requests.csv, pages.csv, bytes.csv (traffic/records.py) and meta.json. Times are seconds since t0, which
-meta.json gives on CLOCK_MONOTONIC. SIGTERM and SIGINT end a run early; requests in flight are then unfinished.
+It writes requests.csv, pages.csv, bytes.csv (traffic/records.py) and meta.json, which has t0 on CLOCK_MONOTONIC.
+SIGTERM and SIGINT end a run early; requests in flight are then unfinished.
 """
 import asyncio
 import contextlib

@@ -1,21 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Saturation with a sequence of bounded disturbances: are the shares right again after each of them?
 
-    rate      the provider's link has only half of C for some time
-    down      no packet passes in either direction
-    cbr       a burst of UDP at a constant rate that belongs to no class
-    stall     every fourth server stops sending in the middle of its responses, and later resumes
-    tunnels   idle tunnels are opened, 200 in all, and later closed
-    store     the store between several gateways stops responding, so that they cannot reach each other; only with
-              `store_s`; shares must be right during this time, too
-
-Otherwise the load is that of `https-backlogged`, or in part that of `backlogged`, with all users always backlogged. The
-shares of the classes are judged from 10 to 20 s after the end of a disturbance. An outage is shorter than 10 s: TCP's
-retransmission timer doubles with each attempt, so after a longer outage a sender stays silent for as long again,
-whatever the gateway does.
-
-Ten seconds of a slow link are few quanta, and one occurrence is not significant: `repeat` repeats all disturbances in
-one run, `only` selects one kind. A run without `--seconds` is as long as that takes.
+Each kind has its parameters (`--help`); `site/disturb.py` makes those of the provider and the servers. Otherwise the
+load is that of `https-backlogged`, or in part that of `backlogged`, with all users always backlogged. The shares of the
+classes are judged from 10 to 20 s after the end of a disturbance. An outage is shorter than 10 s: TCP's retransmission
+timer doubles with each attempt, so after a longer outage a sender stays silent for as long again, whatever the gateway
+does.
 """
 import asyncio
 
@@ -43,8 +33,8 @@ class Disturbed(Workload):
               'tunnels come and go'
     profile = Profile('Disturbed', rank=40, saturated=True, shared=True)
     parameters = closed.PARAMETERS[:1] + (
-        Parameter('http2', 'number', 1.0, '', 'share of the requests in flight that go over kept tunnels; the others are '
-                  'plain HTTP/1', low=0.0, high=1.0),
+        Parameter('http2', 'number', 1.0, '', 'share of the requests in flight that go over kept tunnels; the others '
+                  'are plain HTTP/1', low=0.0, high=1.0),
         Parameter('repeat', 'integer', 1, 'times', 'how often everything happens, one round after the other', low=1,
                   high=100),
         Parameter('only', 'text', '', '', f'the one disturbance that happens, {_or(LABELS)}; empty: all'),

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """An evening in the boarding house of a school: everybody browses, some watch video or download updates, one calls.
-
-The parts are those of other workloads. All users load pages (`quic-pages`), every tenth of a class by HTTP/3.
-`players` percent of each class watch adaptive video (`video`), and `updates` percent download large files with long
-pauses between them. `uploads` percent send files, one after the other with pauses, as a telephone sends its pictures;
-the uplink is not limited. There is one call (`call`), to a telephone that is no user. Videos adapt to what the link
-leaves and are most of the bytes.
+The parts are those of other workloads: `quic-pages`, every tenth user by HTTP/3, `video`, and `call`, to a telephone
+that is no user. Updates and uploads have long pauses between them. Videos adapt to what the link leaves and are most of
+the bytes.
 """
 import asyncio
 

@@ -3,9 +3,8 @@
 
 A player shows one video after the other, each from another server. It requests segments of `segment_s` one by one over
 the user's persistent tunnel to the server, at the bitrate that its rule chooses (traffic/adaptation.py), and waits
-while its buffer holds `buffer_s`. Playback begins with the first segment, and stalls while the buffer is empty.
-Each class has as many players with the throughput rule as with BOLA. Their first videos began before the run: only a
-random rest of each is played. The figures are derived from the times of segments (analysis/video.py).
+while its buffer holds `buffer_s`. Their first videos began before the run: only a random rest of each is played. The
+figures are derived from the times of segments (analysis/video.py).
 """
 import asyncio
 import itertools
