@@ -57,6 +57,8 @@ class Agent:
             try:
                 if message:
                     getattr(self, f'do_{message.pop("do")}')(connection, files, **message)
+            except OSError as error:
+                messages.send(connection, {'errno': error.errno, 'said': str(error)})
             finally:
                 for file in files:
                     os.close(file)
@@ -79,12 +81,8 @@ class Agent:
     def do_start(self, connection, files, argv, cwd=None):
         """Starts a process with these files as standard output and standard error. Replies with its pid, then its exit
         code."""
-        try:
-            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=files[0], stderr=files[1], cwd=cwd,
-                                       start_new_session=True)
-        except OSError as error:
-            messages.send(connection, {'errno': error.errno})
-            return
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=files[0], stderr=files[1], cwd=cwd,
+                                   start_new_session=True)
         for file in files:
             os.close(file)
         files.clear()
@@ -114,23 +112,14 @@ class Agent:
 
     def do_open(self, connection, _files, path):
         """Opens a file below /proc for reading."""
-        try:
-            if not os.path.normpath(path).startswith('/proc/'):
-                raise PermissionError(1, 'only below /proc')
-            file = os.open(path.replace('/proc/net/', '/proc/thread-self/net/'), os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            messages.send(connection, {'errno': error.errno})
-            return
+        if not os.path.normpath(path).startswith('/proc/'):
+            raise PermissionError(1, 'only below /proc')
+        file = os.open(path.replace('/proc/net/', '/proc/thread-self/net/'), os.O_RDONLY | os.O_CLOEXEC)
         messages.send(connection, {}, [file])
         os.close(file)
 
     def do_socket(self, connection, _files, **how):
-        try:
-            made = host.new_socket(**how)
-        except OSError as error:
-            messages.send(connection, {'errno': error.errno, 'said': str(error)})
-            return
-        with made:
+        with host.new_socket(**how) as made:
             messages.send(connection, {}, [made.fileno()])
 
 

@@ -63,6 +63,8 @@ class Host(host.Host):
         answer, _ = self._asked({'do': 'run', 'argv': argv, 'input': input, 'timeout': timeout}, timeout + 10.0)
         if 'missing' in answer:
             raise HostError(f'{argv[0]}: not found in the container of {self.role}; build the images again')
+        if 'errno' in answer:
+            raise HostError(f'{argv[0]}: {answer["said"]}')
         if 'late' in answer:
             raise HostError(f'no end after {timeout:g} s: {" ".join(argv)}')
         if check and answer['code']:
