@@ -76,6 +76,6 @@ def _refusals(report):
 
 
 def _quotas(report):
-    return [f'quota      {text.safe(row["name"])}: {text.quota(said)} for each user; {said["users_over"]} of '
-            f'{text.count(said["users"], "user")} have used it up and are in {text.safe(said["over"])} for another '
-            f'{text.duration(said["ends_in"])}' for row in report['classes'] if (said := row.get('quota'))]
+    return [f'quota      {text.safe(row["name"])}: {text.quota(said)} for each user; used up by '
+            f'{said["users_over"]} of {text.count(said["users"], "user")}, in class {text.safe(said["over"])} for '
+            f'another {text.duration(said["ends_in"])}' for row in report['classes'] if (said := row.get('quota'))]

@@ -172,7 +172,7 @@ def test_a_mistake_is_told(gateway, directory, manager):
     for more in ((), ('--check',)):
         done = subprocess.run(gateway.enter([str(PROGRAM), *more, str(page.file)]), capture_output=True, text=True,
                               timeout=PATIENCE, check=False)
-        assert done.returncode == 2 and 'required: token FILE' in done.stderr
+        assert done.returncode == 2 and 'add a line: token FILE' in done.stderr
     page.configure()
     done = subprocess.run(gateway.enter([str(PROGRAM), '--check', str(page.file)]), capture_output=True, text=True,
                           timeout=PATIENCE, check=False)

@@ -221,7 +221,7 @@ def test_it_is_seen(link):
         assert shown['most'][0]['user'] == user
         assert [said for said in page.json(f'/user.json?name={user}')['why'] if GOES_ON in said]
     ctl = Ctl(link)
-    assert 'gold: 1.0 MB a day for each user; 1 of 1 user had it and go on in bulk' in ctl('status')
+    assert 'gold: 1.0 MB a day for each user; used up by 1 of 1 user, in class bulk' in ctl('status')
     said = ctl('why', user)
     assert GOES_ON in said
     assert 'class bulk (the quota of gold is used up), waited' in said

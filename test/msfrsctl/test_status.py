@@ -22,7 +22,7 @@ def test_says_why_requests_are_held(gateway):
 def test_says_who_has_had_a_quota(gateway):
     assert 'quota' not in gateway.run('status')[1]
     gateway.machine.pages['msfrs'] = BUSY.replace('\n# who waits', f'\n{QUOTA}# who waits', 1)
-    assert ('quota      bronze: 5.0 GB a day for each user; 1 of 3 users have used it up and are in bulk\\x1b for '
+    assert ('quota      bronze: 5.0 GB a day for each user; used up by 1 of 3 users, in class bulk\\x1b for '
             'another 3 h 20 min') in gateway.run('status')[1]
 
 

@@ -262,8 +262,8 @@ def test_what_is_missing_is_said_in_a_sentence(site, made):
         code, said = same.refused()
         assert code == 1 and said.endswith('sock: another msfrs-edge listens there\n')
     daemon.configure('link rate=1\n')
-    assert daemon.refused() == (2, f'msfrs-edge: {daemon.file}:1: rate=1: expected a number with a unit: bit, kbit, '
-                                   'Mbit, Gbit (for example 2Mbit)\n')
+    assert daemon.refused() == (2, f'msfrs-edge: {daemon.file}:1: rate=1: not a number with a unit (bit, kbit, Mbit, '
+                                   'Gbit); allowed are 1kbit to 1000Gbit, none and auto, as in 2Mbit\n')
     daemon.file.unlink()
     assert daemon.refused() == (2, f'msfrs-edge: {daemon.file}: cannot be opened: No such file or directory\n')
 
