@@ -291,7 +291,7 @@ def test_plugins_are_listed_with_their_parameters():
 
 
 @pytest.mark.parametrize('line, said', (
-    ('user nosuchuser', 'user nosuchuser: unknown on this machine'),
+    ('user nosuchuser', 'user nosuchuser: unknown on this machine; create it with useradd --system, or name another'),
     ('user root', 'user root: must not be root'),
     ('control {here}', 'control {here}: it is a directory; expected the path of a socket in one'),
     ('control {here}/edge.conf', 'control {here}/edge.conf: exists and is not a socket'),
