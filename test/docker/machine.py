@@ -13,6 +13,19 @@ SOME = ('--security-opt', 'seccomp=unconfined', '--security-opt', 'apparmor=unco
 LEGACY = () if os.path.exists('/sys/fs/cgroup/cgroup.controllers') else (
     'SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1', 'systemd.unified_cgroup_hierarchy=0')
 
+#: Makes later versions of the packages in the directory $1, in the working directory. No difference but in the files of
+#: configuration of which dpkg asks if somebody has changed them.
+LATER = r"""
+for deb in "$1"/*.deb; do
+    dpkg-deb -R "$deb" tree
+    sed -i -E '/^(Version|Depends):/s/~deb1[0-9]/&+later/g' tree/DEBIAN/control
+    touch tree/DEBIAN/conffiles
+    while read -r file; do echo '# later' >> "tree$file"; done < tree/DEBIAN/conffiles
+    dpkg-deb -Znone -b tree . > /dev/null
+    rm -r tree
+done
+"""
+
 
 def docker(*words, check=True, timeout=60, **how):
     return subprocess.run(['docker', *words], capture_output=True, text=True, timeout=timeout, check=check, **how)

@@ -6,7 +6,7 @@ import os
 import re
 
 import pytest
-from machine import boot, wait_for
+from machine import LATER, boot, wait_for
 
 SUITE = os.environ.get('MSFRS_PACKAGES')
 IMAGE = f'msfrs-packages:{SUITE}'
@@ -244,15 +244,10 @@ def test_setup_makes_a_gateway_of_it_and_takes_that_back(gateway):
     gateway.sh('test ! -e /var/lib/msfrs -a ! -e /usr/share/msfrs')
 
 
-#: Copies the repository with a later version as the packages' only difference, and registers it with apt.
+#: Makes another repository with later versions, and registers it with apt.
 NEWER = r"""
 mkdir /newer; cd /newer
-for deb in /repository/pool/*/*.deb; do
-    dpkg-deb -R $deb tree
-    sed -i -E '/^(Version|Depends):/s/~deb1[0-9]/&+later/g' tree/DEBIAN/control
-    dpkg-deb -Znone -b tree . >/dev/null
-    rm -r tree
-done
+sh -e /usr/local/bin/later /repository/pool/*
 for deb in *.deb; do
     dpkg-deb -f $deb
     printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' $deb $(stat -c %s $deb) $(sha256sum $deb | cut -d ' ' -f 1)
@@ -274,6 +269,7 @@ def versions(machine):
 
 
 def test_an_upgrade_under_load_and_a_downgrade_lose_no_page(gateway):
+    gateway.write('/usr/local/bin/later', LATER)
     gateway.sh(NEWER, timeout=300)
     # Squid may complete the requests that it has started.
     gateway.write(QUICK, 'shutdown_lifetime 10 seconds\n')
@@ -289,7 +285,7 @@ def test_an_upgrade_under_load_and_a_downgrade_lose_no_page(gateway):
         count = len(gateway.sh('cat /tmp/user.*').splitlines())
         wait_for(lambda: len(gateway.sh('cat /tmp/user.*').splitlines()) > count + 20, gateway.said)
     more()
-    kept = gateway.sh(FILES)
+    kept, own = gateway.sh(FILES), gateway.sh(f'cat {OWN}')
     newer = {name: f'{version}+later' for name, version in before.items()}
     back = ('install', '--allow-downgrades', *(f'{name}={version}' for name, version in before.items()))
     for words, expected in ((('install', '--only-upgrade', *before), newer), (back, before)):
@@ -301,7 +297,7 @@ def test_an_upgrade_under_load_and_a_downgrade_lose_no_page(gateway):
         pid = gateway.show('squid')['MainPID']
         more()
         schedules(gateway)
-        assert gateway.sh(FILES) == kept
+        assert (gateway.sh(FILES) == kept) == (expected == before) and gateway.sh(f'cat {OWN}') == own
     gateway.sh('touch /tmp/enough')
     wait_for(lambda: {gateway.show(f'user-{number}')['ActiveState'] for number in range(4)} == {'inactive'},
              gateway.said)

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What an administrator does with a gateway after `msfrsctl setup`, each as a check of a fresh machine. A check takes
 the machine and the host of the user."""
+import contextlib
 import json
 import pathlib
 import re
 import threading
 import time
 
+from fieldtrial.site.host import HostError
 from machine import wait_for
 from outside import ADDRESS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 USER = '10.20.0.2'
-LOG = '/var/log/squid/msfrs-access.log'
+LOG, OWN = '/var/log/squid/msfrs-access.log', '/etc/squid/conf.d/msfrsctl.conf'
 PAGE = 'http://127.0.0.1:3880'
 #: Where files of logs, of apt and of Python remain, what the kernel shows, and what the administrator has made.
 KEPT = re.compile(r'/(var/(log|cache|lib/(apt|dpkg|systemd|python)|spool/squid)|tmp|run|proc|sys|dev|etc/python3|'
@@ -138,6 +140,76 @@ def reinstalled(machine, user):
     status(machine, user)
 
 
+def _versions(machine):
+    """{package: version} of ours."""
+    return dict(line.split() for line in
+                machine.sh(r"dpkg-query -W -f '${Package} ${Version}\n' '*msfrs*'").splitlines())
+
+
+def _set(machine):
+    """What setup and set have written, and the rules of the kernel."""
+    return machine.sh(f'cat {OWN} /etc/msfrs/*.conf; iptables-save | grep "^-A" | sort')
+
+
+def _quota_used(machine):
+    """Bytes of the user in the class with a quota."""
+    said = json.loads(machine.sh('msfrsctl status --json'))['workers'][0]['classes']
+    return next(row for row in said if row['name'] == 'staff')['quota_users'][0]['bytes']
+
+
+@contextlib.contextmanager
+def _fetching(user):
+    """The user fetches page after page meanwhile. Yields the times at which it had one, s since 1970."""
+    had, lost, ended = [time.time()], [], threading.Event()
+
+    def fetch():
+        while not ended.is_set():
+            try:
+                assert _fetched(user, '/1000') == 1000
+                had.append(time.time())
+            except (HostError, AssertionError) as failed:
+                lost.append(failed)
+    thread = threading.Thread(target=fetch)
+    thread.start()
+    try:
+        yield had
+    finally:
+        ended.set()
+        thread.join()
+    assert lost == []
+
+
+def _longest(times):
+    return max(later - earlier for earlier, later in zip(times, times[1:]))
+
+
+def upgraded_and_back(machine, user):
+    """By apt alone, while the user fetches pages: nothing is asked, no page is lost, and what was set stays."""
+    machine.sh(f'cp {OWN} /root/own; sed -i "s|^msfrs_class staff .*|& quota=1GB/day over=guests|" {OWN}; '
+               f'echo msfrs_quota_file /var/spool/squid/msfrs-quota >> {OWN}; msfrsctl set boost 10.20.0.9 --for 2h')
+    _fetched(user, '/5000000')
+    before, kept, used = _versions(machine), _set(machine), _quota_used(machine)
+    machine.add_later()
+    back = ' '.join(f'{name}={version}' for name, version in before.items())
+    figures = []
+    for command, later in ('upgrade', '+later'), (f'install --allow-downgrades {back}', ''):
+        with _fetching(user) as had:
+            # A question would be an error.
+            machine.sh(f'apt-get update && DEBIAN_FRONTEND=noninteractive apt-get -y {command}', input='', timeout=600)
+            wait_for(lambda: _set(machine) == kept, lambda: _set(machine))
+            scheduled(machine, user)
+        assert _versions(machine) == {name: version + later for name, version in before.items()}
+        assert machine.sh("find /etc -name '*.dpkg-*'") == ''
+        assert machine.sh('tail -n 1 /etc/squid/squid.conf').endswith('later\n') == bool(later)
+        assert _quota_used(machine) >= used
+        status(machine, user)
+        times = [float(line.split()[0]) for line in machine.sh(f'cat {LOG}').splitlines() if f' {USER} ' in line]
+        figures.append(f'{_longest(had):.1f} s without a page, '
+                       f'{_longest([at for at in times if at > had[0]]):.1f} s without scheduling')
+    machine.sh(f'msfrsctl set --undo all; cp /root/own {OWN}; squid -k reconfigure')
+    return '; back: '.join(figures)
+
+
 def removed(machine, user):
     """Nothing is left but logs."""
     said = machine.sh('msfrsctl setup --undo', timeout=200)
@@ -145,7 +217,8 @@ def removed(machine, user):
     rules = machine.sh('iptables-save; ip6tables-save')
     assert 'MSFRS' not in rules, rules
     _apt(machine, 'purge --autoremove')
-    owned = set(machine.sh('cat /var/lib/dpkg/info/*.list').splitlines())
+    # Debian 12 has packages with files below /lib, which is /usr/lib.
+    owned = set(machine.sh("sed -E 's,^/(lib|s?bin)/,/usr&,' /var/lib/dpkg/info/*.list").splitlines())
     left = [path for path in sorted(files(machine) - machine.before - owned) if not KEPT.match(path)]
     assert left == [], '\n'.join(left)
     assert machine.run('pgrep', '-l', 'squid|msfrs', check=False).stdout == ''
@@ -157,4 +230,5 @@ CHECKS = (
     ('status and doctor find nothing wrong, no unit has failed', status),
     ('HTTPS is scheduled', https), ('off and on', off_and_on), ('why', why),
     ('the page, and a boost from it', page_and_boost), ('prove', prove), ('a reboot', reboot),
-    ('all packages installed again', reinstalled), ('undo and purge leave no file', removed))
+    ('all packages installed again', reinstalled),
+    ('an upgrade and back', upgraded_and_back), ('undo and purge leave no file', removed))

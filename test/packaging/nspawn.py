@@ -26,6 +26,7 @@ class Machine(machine.Machine):
         super().__init__(host.role)
         self.root, self._host, self._log = pathlib.Path(root), host, pathlib.Path(log)
         self.before = None      #: its files before anything of ours was installed
+        self.add_later = None   #: adds later versions of our packages to the archive
         self._nspawn = self._init = None
 
     def boot(self):

@@ -47,9 +47,9 @@ class Pages(http.server.SimpleHTTPRequestHandler):
         """Answers as a mirror of Debian does. archive: the URL of the one that is asked, in place of the first part of
         the path."""
         fields = {name: self.headers[name] for name in ASKED if name in self.headers}
-        path = self.path.lstrip('/').partition('/')[2]
+        url = archive.rstrip('/') + '/' + self.path.lstrip('/').partition('/')[2]
         try:
-            answer = self.server.opener.open(urllib.request.Request(f'{archive}/{path}', headers=fields), timeout=60)
+            answer = self.server.opener.open(urllib.request.Request(url, headers=fields), timeout=60)
         except urllib.error.HTTPError as refused:
             answer = refused
         with answer:
