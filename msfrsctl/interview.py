@@ -8,7 +8,7 @@ from .units import canonical, is_weight
 
 #: Questions for values that neither flags nor a file give; min and max only with rate auto.
 ASKED = {'outside': 'Interface of the access link', 'inside': 'Interfaces of the users', 'users': "Users' networks",
-         'rate': 'Rate of the downlink, such as 20Mbit, a little less rather than more; auto, if nobody knows it; or '
+         'rate': 'Rate of the downlink, such as 20Mbit, a little less rather than more; auto, if it is unknown; or '
                  'the URL of a large file on a fast server, from which it is measured',
          'min': 'The least that the downlink carries', 'max': 'The most that the downlink can carry'}
 CLASSES_ASKED = 'Names of the classes, the most important first (such as teachers students guests); none: all are alike'

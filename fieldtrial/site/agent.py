@@ -209,7 +209,7 @@ def _serve(role):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(prog='fieldtrial.site.agent', description=__doc__.split('\n\n', maxsplit=1)[0])
-    parser.add_argument('--check', action='store_true', help='ask the one that runs whether all is well, and end')
+    parser.add_argument('--check', action='store_true', help='query the running agent for its state, and end')
     parser.add_argument('--group', action='store_true', help='it is one of several that are alike')
     parser.add_argument('role', help='which host of the trial this is, or with --group of which kind')
     arguments = parser.parse_args(argv)

@@ -51,7 +51,7 @@ void CheckControl(const Written &control)
     if (there == Found::Directory)
         Refuse(control, "it is a directory; expected the path of a socket in one");
     if (there == Found::Other)
-        Refuse(control, "there is something that is no socket");
+        Refuse(control, "exists and is not a socket");
     const auto above = Above(control.value);
     const auto directory = Look(above);
     if (directory != Found::Nothing && directory != Found::Directory)

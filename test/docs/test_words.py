@@ -21,6 +21,13 @@ RETIRED = {
     r'\bpassage\b': 'migration plan',
     r'\bdues\b': 'fair shares',
     r'\bwanted (is|are)\b': 'expected',
+    r'\bis too much;|something is missing;': 'unexpected, incomplete',
+    r'\bnone of that name\b': 'no such user',
+    r'there is something that': 'exists and is not a socket',
+    r'\bpass(es)? Squid by\b': 'bypasses Squid',
+    r'\bcannot be had\b': 'cannot be bound',
+    r'\btold (once|afterwards)\b': 'logged once; reported afterwards',
+    r'\bbegins? anew\b': 'starts from zero',
 }
 PLACES = ('README.md', 'CONTRIBUTING.md', 'docs', 'conf', 'src', 'squid-patches', 'fieldtrial', 'msfrsctl', 'papers',
           'edgetrial', 'examples', 'docker', 'test')

@@ -61,7 +61,7 @@ def of_option(directive, option):
         yield directive.line(given), f'{given} is not allowed; give {option.allowed}'
     if not option.name:
         yield directive.name, f'the value is missing; give {option.allowed}'
-        yield f'{directive.line(option.shown)} each', 'each is too much; nothing may follow here'
+        yield f'{directive.line(option.shown)} each', 'each: unexpected; nothing may follow here'
         return
     first = option.written(option.shown)
     yield directive.line(first, first), f'option {option.name} is given twice; {first} comes first'
@@ -151,7 +151,7 @@ OTHERS = (
     last(*ON, 'msfrs_arbiter msf woke=virtual')("msf has no parameter 'woke'; it has *"),
     last(*ON, 'msfrs_arbiter msf wake=early')(
         'msf parameter wake=early is not allowed: expected one of virtual paper'),
-    last('msfrs_admission none limit=5')('limit= is too much; none takes no parameters'),
+    last('msfrs_admission none limit=5')('limit=: unexpected; none takes no parameters'),
     last(*ON, 'msfrs_admission nosuch')("no AQM 'nosuch': */nosuch.so: No such file or directory; * has: *"),
     *((lines, next(line for line in lines if line.startswith(at)), says) for lines, at, says in (
         (rated('rate=20Mbit min=2Mbit'), 'msfrs_link',
@@ -202,12 +202,12 @@ OTHERS = (
     last('msfrs_quota_file')('the value is missing; give the path of a file'),
     last('msfrs_quota_file quota')(
         f'quota is not allowed; give an absolute path of at most 4087 characters, as in {QUOTAS}'),
-    last(f'msfrs_quota_file {QUOTAS} 30s')('30s is too much; nothing may follow here'),
+    last(f'msfrs_quota_file {QUOTAS} 30s')('30s: unexpected; nothing may follow here'),
     last(f'msfrs_quota_file {QUOTAS}', '', f'msfrs_quota_file {QUOTAS}')('given once already, at {conf}:1'),
     last('msfrs_excess')('the value is missing; give the path of a socket'),
     last('msfrs_excess run/excess.sock')(f'run/excess.sock is not allowed; give {SOCKETS}'),
     last(f'msfrs_excess /{107 * "x"}')(f'/{107 * "x"} is not allowed; give {SOCKETS}'),
-    last('msfrs_excess /run/excess.sock 0660')('0660 is too much; nothing may follow here'),
+    last('msfrs_excess /run/excess.sock 0660')('0660: unexpected; nothing may follow here'),
 )
 #: Accepted, but useless.
 WARNINGS = (

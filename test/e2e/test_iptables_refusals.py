@@ -60,9 +60,9 @@ def gateway():
     (('--squid-user', 'a b'), "--squid-user: squid-user 'a b' is not a user name or number"),
     (('--inside', 'in0', '--mode', 'tproxy', '--gateway-traffic', 'yes'),
      'gateway-traffic works with mode redirect only: what the gateway sends comes in from no interface'),
-    (('--inside', 'in0', '--source', '10.0.0.0/8'), 'source names no IPv6 network, so IPv6 users would pass Squid by; '
+    (('--inside', 'in0', '--source', '10.0.0.0/8'), 'source names no IPv6 network, so IPv6 users would bypass Squid; '
                                                     'add one or set ipv6 = no'),
-    (('--inside', 'in0', '--source', 'fd00::/8'), 'source names no IPv4 network, so IPv4 users would pass Squid by; '
+    (('--inside', 'in0', '--source', 'fd00::/8'), 'source names no IPv4 network, so IPv4 users would bypass Squid; '
                                                   'add one'),
 ))
 def test_command_line(gateway, arguments, sentence):

@@ -69,7 +69,7 @@ TEST_F(ExchangeTest, HousekeepingAndARequestTogetherAreARequest)
     serve();
     EXPECT_FALSE(client(Record(13) + Record(40)));
     EXPECT_FALSE(client(Record(40).substr(0, 20)));
-    EXPECT_FALSE(client(Record(40).substr(20))) << "and so is what is left of it";
+    EXPECT_FALSE(client(Record(40).substr(20))) << "and so is the rest of it";
 }
 
 TEST_F(ExchangeTest, AHeaderInTwoPartsIsWaitedFor)

@@ -74,7 +74,7 @@ TEST_F(DirectoryTest, ARequestSaysMoreThanAnAddress)
 {
     byAddress[first.low] = {10, 11};
     Requested(directory, first, {30, 31}, now);
-    EXPECT_EQ(whose(first), "unknown") << "nobody has asked, and the table is for who does";
+    EXPECT_EQ(whose(first), "unknown") << "no party has asked, and the table is for those that have";
     answer();
     EXPECT_EQ(whose(first), "10/11");
     Requested(directory, first, {30, 31}, now);

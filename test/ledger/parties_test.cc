@@ -105,7 +105,7 @@ TEST_P(PartiesTest, WhatIsIdleElsewhereIsTakenWithinASecond)
         sim.run(10 * Ms);
     sim.run(Second);
     sim.measure(2 * Second);
-    EXPECT_GT(sim.utilisation, 0.95) << "all of the link for who is left";
+    EXPECT_GT(sim.utilisation, 0.95) << "the remaining party uses all of the link";
 }
 
 TEST_P(PartiesTest, AKilledPartyLosesNoPlaceAndItsShareIsUsed)

@@ -126,7 +126,7 @@ CASES = [
     ('interception', program('/opt/msfrs/share/msfrs/iptables/msfrs-iptables check', Done(2, '', 'line 3: mode')),
      'line 3: mode', 'correct'),
     ('interception', file(INTERCEPTION, 'quic = allow\n'), 'HTTP/3 is not scheduled', 'quic = reject'),
-    ('interception', file(INTERCEPTION, 'ipv6 = no\n'), 'IPv6 users pass Squid by', 'ipv6 = yes'),
+    ('interception', file(INTERCEPTION, 'ipv6 = no\n'), 'IPv6 users bypass Squid', 'ipv6 = yes'),
     ('interception', file(INTERCEPTION, 'redirect-ports = 3129,4000\n'), 'no https_port 4000 intercept',
      'redirect-ports'),
     ('interception', file(INTERCEPTION, 'mode = tproxy\n'), 'no http_port 3131 tproxy', 'tproxy-ports'),

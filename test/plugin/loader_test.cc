@@ -110,7 +110,7 @@ TEST(Loader, AFileOverwrittenInPlaceChangesNothingOfWhatIsLoaded)
     so.put("drr");
     EXPECT_EQ(Summary(before), "fifo a a b");
     auto after = LoadPlugin(so.file(), MSFRS_SCHED, "");
-    EXPECT_EQ(Summary(after), "drr a b a") << "a reconfigured host takes what is there now";
+    EXPECT_EQ(Summary(after), "drr a b a") << "a reconfigured host loads the present file";
     EXPECT_EQ(Summary(before), "fifo a a b");
     before.reset();
     EXPECT_EQ(Summary(after), "drr a b a");

@@ -18,7 +18,7 @@ namespace msfrs::share {
 class Daemon {
 public:
     /// Reads the TLS files, opens the control socket and drops root. \param config with its password
-    /// \throws RuleError an error in the file \throws SystemError something is missing
+    /// \throws RuleError an error in the file \throws SystemError a missing resource
     Daemon(const Config &config, StateLog::Log log);
     ~Daemon();
 

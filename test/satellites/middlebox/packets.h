@@ -78,7 +78,7 @@ inline Bytes Process(middlebox::Function &f, const Bytes &packet)
     return made;
 }
 
-/// A figure of a function. \throws std::out_of_range if it has none of that name
+/// A figure of a function. \throws std::out_of_range if it has no figure with this name
 inline uint64_t Count(const middlebox::Function &f, const std::string &name)
 {
     for (const auto &c : f.counts()) {

@@ -168,7 +168,7 @@ TEST(Figures, ARefusalIsNotedForAMinute)
     };
     const auto noted = [&] { return Has(f.dataJson(5000, 1, ""), "Requests of class gold were refused"); };
     f.takeMetrics(refused(3), 50, 5000);
-    EXPECT_FALSE(noted()) << "nobody knows when";
+    EXPECT_FALSE(noted()) << "the time is unknown";
     f.takeMetrics(refused(4), 51, 5001);
     EXPECT_TRUE(noted());
     f.takeMetrics(refused(4), 110, 5060);

@@ -37,7 +37,7 @@ void
 RefuseMore(const Place &place)
 {
     if (const auto more = ConfigParser::PeekAtToken())
-        place.refuse(std::string(more) + " is too much; nothing may follow here");
+        place.refuse(std::string(more) + ": unexpected; nothing may follow here");
 }
 
 std::string
@@ -228,7 +228,7 @@ PluginLine::PluginLine(ConfigParser &parser):
         settings.push_back(setting);
     }
     if (name == "none" && !settings.empty())
-        place.refuse(settings.front().first + "= is too much; none takes no parameters");
+        place.refuse(settings.front().first + "=: unexpected; none takes no parameters");
 }
 
 void

@@ -158,7 +158,7 @@ UsersAction::dump(StoreEntry * const entry)
     }
 }
 
-/// Not a report, but implemented as one, like offline_toggle: W+ begins anew.
+/// Not a report, but implemented as one, like offline_toggle: the window starts again.
 static void
 ResetWindow(StoreEntry * const entry)
 {
@@ -192,7 +192,7 @@ RegisterReports()
                         &UsersAction::Create, 0, 1);
     Mgr::RegisterAction(MetricsName, "Request Scheduler (MSF-RS): OpenMetrics, for Prometheus",
                         &ReportAction::Create, 0, 1);
-    Mgr::RegisterAction("msfrs-reset-window", "Request Scheduler (MSF-RS): let the window begin anew",
+    Mgr::RegisterAction("msfrs-reset-window", "Request Scheduler (MSF-RS): reset the window",
                         &ResetWindow, 1, 1); // changes something: only with a password
 }
 
