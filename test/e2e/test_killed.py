@@ -194,7 +194,7 @@ def test_nonsense_in_the_memory(two):  # noqa: F811 (a fixture)
     time.sleep(AGAIN)
     got = got_in(loads, MEASURED)
     assert_shares(by_class(two, got), WEIGHTS)
-    said = two.gateway.cache_log().count('the shared ledger has nonsense in slot')
+    said = two.gateway.cache_log().count('the shared ledger has invalid values in slot')
     assert 0 < said <= 2 * (SLOTS - 2)
     for at in (HEADER // 8, HEADER // 8 + size):
         words[at:at + size] = memoryview(draw.randbytes(SLOT)).cast('Q')

@@ -221,9 +221,9 @@ TEST(Quotas, AForeignTextIsRefusedAndNothingChanges)
         {gold + "\nend 3\n", "line 3: " + form},
         {gold + "5 ann\n6 ann\nend 4\n", "line 4: this user is listed twice"},
         {gold + "class gold day 20779\nend 3\n", "line 3: class gold is listed twice"},
-        {title + "class gold year 20779\nend 2\n", "line 2: this is not of the form class NAME PERIOD NUMBER"},
-        {title + "class gold day\nend 2\n", "line 2: this is not of the form class NAME PERIOD NUMBER"},
-        {title + "class gold day 20779 x\nend 2\n", "line 2: this is not of the form class NAME PERIOD NUMBER"},
+        {title + "class gold year 20779\nend 2\n", "line 2: expected class NAME PERIOD NUMBER"},
+        {title + "class gold day\nend 2\n", "line 2: expected class NAME PERIOD NUMBER"},
+        {title + "class gold day 20779 x\nend 2\n", "line 2: expected class NAME PERIOD NUMBER"},
         {many + "end 65539\n", "line 65539: more than 65536 users of one class"},
         {gold + "5 an%25\nclass iron week 3\n5 u\nend 5\n", "taken"},
     };

@@ -83,7 +83,7 @@ TEST(AccessTrace, AFileOfMahimahisIsRepeatedAndAWrongOneRefused)
         return std::string("taken");
     };
     EXPECT_EQ(refusal("5\n3\n"), ":2 is not allowed: expected times in ms, none less than the one before");
-    EXPECT_EQ(refusal("5\nsix\n"), ":2 has no number of ms");
+    EXPECT_EQ(refusal("5\nsix\n"), ":2: expected a number of ms");
     EXPECT_EQ(refusal(""), " is not a trace: expected steps, wave, lte, leo or a file in Mahimahi's format");
     std::remove(path.c_str());
 }

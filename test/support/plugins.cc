@@ -90,7 +90,7 @@ Variant ParseVariant(const std::string &text, const msfrs_kind kind)
     for (std::string word; words >> word;) {
         const auto equals = word.find('=');
         if (equals == std::string::npos)
-            throw std::invalid_argument("'" + word + "' is not name=value");
+            throw std::invalid_argument("'" + word + "': expected name=value");
         variant.settings.push_back({word.substr(0, equals), word.substr(equals + 1)});
     }
     return variant;

@@ -78,8 +78,8 @@ INSTANTIATE_TEST_SUITE_P(ShareConfig, ShareMistakes, testing::Values(
     Mistake{"link a\nlink b\n", "share.conf:2: \"link\": line 1 has it already"},
     Mistake{"lnk a\n", "share.conf:1: \"lnk\": unknown; a line begins with link, gateway, other, store, segment, "
                        "control and user"},
-    Mistake{"gateway a\n", "share.conf:1: share is missing: what this gateway may have of the link while it hears of "
-                           "no other, 1% to 99%"},
+    Mistake{"gateway a\n", "share.conf:1: share is missing: this gateway's share of the link while no other "
+                           "is known, 1% to 99%"},
     Mistake{"gateway a share=100%\n", "share.conf:1: share=100%: allowed are 1% to 99%"},
     Mistake{"gateway a share=0%\n", "share.conf:1: share=0%: allowed are 1% to 99%"},
     Mistake{"gateway a share=0.5\n", "share.conf:1: share=0.5: allowed are 1% to 99%"},
@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(ShareConfig, ShareMistakes, testing::Values(
             "share.conf:7: other g: allowed are 6 gateways beside this one"},
     Mistake{"link l\ngateway a share=50%\nother a\nstore host=h\nsegment /s\n",
             "share.conf: other a: is the name of this gateway"},
-    Mistake{"store port=1\n", "share.conf:1: host is missing: the machine on which Valkey or Redis runs"},
+    Mistake{"store port=1\n", "share.conf:1: host is missing: the host of Valkey or Redis"},
     Mistake{"store host=a,b\n", "share.conf:1: host=a,b: expected an address or the name of a host"},
     Mistake{"store host=a port=0\n", "share.conf:1: port=0: allowed are 1 to 65535"},
     Mistake{"store host=a ca=/x\n", "share.conf:1: ca=/x: requires tls=on"},

@@ -71,7 +71,7 @@ TEST(ShareReplies, AreBounded)
 {
     EXPECT_EQ(Read({Command::Fetch}, "*1000000000\r\n").failure, "sends an invalid reply");
     EXPECT_EQ(Read({Command::Fetch}, "$500000000\r\n" + std::string(2000, 'x'), 100).failure,
-              "answers more than 1000 bytes");
+              "sends a reply of more than 1000 bytes");
 }
 
 TEST(ShareReplies, CommandsMayHoldAnyBytes)
