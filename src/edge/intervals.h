@@ -73,7 +73,7 @@ private:
 /// any of the 16 bits from 16 s on is, so 32 bits of it stand for a line.
 class VectorSet {
 public:
-    static constexpr size_t Most = 2 * BlockRules + 1, MostLines = 65536;
+    static constexpr size_t Most = 2 * BlockRules + 1, MostLines = 65536; ///< MostLines: a LineId has 16 bits
     using Lines = Distinct<LineWords>;
     using LineId = uint16_t;
     struct alignas(32) Summary {

@@ -12,7 +12,7 @@ namespace msfrs::ledger {
 namespace {
 
 constexpr int Attempts = 4;         ///< other parties may take the entry found
-constexpr unsigned GenerationShift = 53, KindShift = 51, KeptShift = 52;
+constexpr unsigned GenerationShift = 53, KindShift = 51, KeptShift = 52; ///< bits; generations have 11
 constexpr uint64_t NumberMask = (uint64_t(1) << KindShift) - 1;
 
 void SetUsed(QuotaTable &table, const uint32_t place)

@@ -116,6 +116,7 @@ constexpr uint64_t BusyAddress = 1;
 
 /// Squid's answers to parties that see packets. They write queries, in a ring; Squid writes the rest.
 struct alignas(64) Directory {
+    /// Entries, which bound the memory. A query that is overwritten in the ring is repeated (AskSoon).
     static constexpr uint32_t Questions = 1024, Classes = 256, Addresses = 65536;
 
     Word revision;  ///< of the classes: odd while they are changed, grows
@@ -138,7 +139,7 @@ struct alignas(64) QuotaAccount {
 
 /// The quota count of a user in a class.
 struct alignas(64) QuotaEntry {
-    static constexpr size_t LongestName = 128;
+    static constexpr size_t LongestName = 128; ///< bytes
 
     Word key;       ///< UserKey(); 0: free
     Word count;     ///< CountWord: valid for the period of the same generation; for another one it is 0
@@ -150,7 +151,7 @@ struct alignas(64) QuotaEntry {
 
 /// All quota counts. Squid's workers write it, and msfrs-edge adds the bytes that it charges.
 struct alignas(64) QuotaTable {
-    static constexpr uint32_t Accounts = 256, Entries = 65536;
+    static constexpr uint32_t Accounts = 256, Entries = 65536; ///< classes with a quota; their users: bound the memory
 
     Word limited;   ///< number of classes that have a quota
     Word moves;     ///< grows when users have to be moved to another class

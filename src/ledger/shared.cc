@@ -23,7 +23,7 @@ constexpr msfrs_time Prompt = 50'000'000;         ///< ns: the others do not wai
 constexpr double LeadTime = 0.01;                 ///< s of link capacity; see shared.h, as for the next two
 constexpr int LeadQuanta = 2, FreshQuanta = 4;    ///< quanta: FreshQuanta are the further lead of the reserve
 constexpr double Memory = 0.05;                   ///< gain of the mean demand at each settlement
-constexpr double Nobody = std::numeric_limits<double>::infinity(), MostTag = 1e18;
+constexpr double Nobody = std::numeric_limits<double>::infinity(), MostTag = 1e18; ///< MostTag: bytes per weight
 constexpr double MostGrowth = 1e8, MostSeconds = 10; ///< bytes, and s of link capacity, accepted between two readings
 constexpr uint32_t LastClass = SlotClasses - 1;
 constexpr msfrs_time ComplainEvery = 60'000'000'000; ///< ns between two log lines about overwritten slots
