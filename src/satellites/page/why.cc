@@ -179,7 +179,7 @@ void Writer::sayVerdict()
             todo_.emplace_back("the link is not full, and still something waits; if that lasts longer than some "
                                "seconds, see msfrsctl doctor.");
     } else if (answer_.users.empty()) {
-        conclude(Reason::Unknown, "Squid does not know this name now: it asked for nothing lately, or its traffic does "
+        conclude(Reason::Unknown, "Squid does not know this name now: it sent no request lately, or its traffic does "
                                   "not pass through Squid.");
         todo_.emplace_back("look for the name as msfrs counts users (msfrs_user; mostly the address), and whether "
                            "interception is in place: msfrsctl doctor.");
@@ -192,8 +192,8 @@ void Writer::sayVerdict()
         conclude(Reason::LinkFull, std::string("No request of this user waits for a slot, but the link is full") +
                      (full ? "" : " just now") + (because.empty() ? "" : ": " + because) + ".");
     } else {
-        conclude(Reason::Elsewhere, "No request of this user waits for a slot, and the link is not full: what is slow "
-                                    "is the server, the way to it, or the network between user and gateway.");
+        conclude(Reason::Elsewhere, "No request of this user waits for a slot, and the link is not full: the cause "
+                                    "is the server, the path to it, or the network between user and gateway.");
         todo_.emplace_back("try another server; if all are slow, look at the user's own network.");
     }
 }
@@ -275,7 +275,7 @@ void Writer::sayOthers()
     for (const auto &c : gateway_.classes)
         users += c.users;
     const auto served = ByClass(gateway_, [](const ClassState &c) { return c.inFlight; });
-    std::string text = "Who else: " + Counted(users, "user") + (users == 1 ? " wants" : " want") + " something now";
+    std::string text = "Active now: " + Counted(users, "user");
     if (users > 0)
         text += " (" + ByClass(gateway_, [](const ClassState &c) { return c.users; }) + ")";
     const auto listed = now_.report.held.size();

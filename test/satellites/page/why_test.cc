@@ -113,7 +113,7 @@ TEST_F(Why, NothingWaits)
 {
     now.gateway.utilisation = 0.3;
     const auto text = said("bob");
-    EXPECT_TRUE(has(text, "No request of this user waits for a slot, and the link is not full: what is slow is the "
+    EXPECT_TRUE(has(text, "No request of this user waits for a slot, and the link is not full: the cause is the "
                           "server"));
     EXPECT_TRUE(has(text, "the link carries 30 % of its 2.0 Mbit/s."));
 }
@@ -131,7 +131,7 @@ TEST_F(Why, OneSecondIsNoVerdict)
     EXPECT_TRUE(has(text, "the link is full just now")) << text;
     EXPECT_TRUE(has(text, "the link carries 64 % of its"));
     now.gateway.utilisation = 0.5;
-    EXPECT_TRUE(has(said("bob"), "the link is not full: what is slow is the server"));
+    EXPECT_TRUE(has(said("bob"), "the link is not full: the cause is the server"));
 }
 
 TEST_F(Why, WhatPassesSquidBy)

@@ -57,7 +57,7 @@ function child(parent, n, tag) {
     return parent.children[n] || parent.appendChild(document.createElement(tag));
 }
 
-// A bar of what was had; the mark in its middle is the fair share, and a full bar is twice as much or more.
+// A bar of the share received; the mark in its middle is the fair share, and a full bar is twice as much or more.
 function fillBar(parent, { had, due }, words) {
     const bar = child(parent, 0, 'div');
     const text = child(parent, 1, 'span');
