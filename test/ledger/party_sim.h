@@ -147,6 +147,7 @@ public:
     msfrs_time now = 1000 * Second;
     double carried = 0, utilisation = 0;
     uint32_t mostPlaces = 0;
+    msfrs_time farLatency = Latency; ///< until the first byte of a response at the second party
 
 private:
     struct Transfer final : RequestOwner {
@@ -154,12 +155,13 @@ private:
         {
             served = true;
             if (from < 0)
-                from = sim->now + Latency;
+                from = sim->now + latency;
         }
         void expired() override { gone = true; }
         PathSample path(msfrs_time) override { return sim->sees; }
 
         const PartySim *sim = nullptr;
+        msfrs_time latency = Latency;
         SimUser *user = nullptr;
         Request *request = nullptr;
         int64_t left = 0;
@@ -194,6 +196,7 @@ private:
             auto made = std::make_unique<Transfer>();
             auto &t = *made;
             t.sim = this;
+            t.latency = &p - parties_.data() == 1 ? farLatency : Latency;
             t.user = &u;
             t.left = sizes_.between(2000, 200'000);
             p.transfers.push_back(std::move(made));

@@ -19,7 +19,8 @@ struct Claim {
 /// Max-min by demand, corrected by the bytes that slots carried, since distant servers make a slot worth less. While
 /// two or more gateways have waiting requests, each has a balance, the bytes by which it has exceeded its share. A
 /// gateway that is ahead by its share of one second gets half of its slots; one that is behind by as much gets one and
-/// a half times as many.
+/// a half times as many. Every gateway computes the balances by itself: they agree if all begin at the same time, and
+/// forgetting lets differences decay.
 class FairShares {
 public:
     static constexpr double Forget = 120; ///< s after which a balance has fallen to 1/e

@@ -49,8 +49,9 @@ const char *StoreStateText(const StoreState state)
 
 Sharing::Sharing(const SharingParams &params, Board &board, Store &store, StateLog::Log log, const uint64_t life,
                  const int64_t now):
-    params_(params), board_(board), store_(store), log_(std::move(log)), life_(life), fairShares_(params.others.size() + 1),
-    next_(now), lastAnswer_(now), lastShown_(now), localAt_(now), local_(board.local(now))
+    params_(params), board_(board), store_(store), log_(std::move(log)), life_(life),
+    fairShares_(params.others.size() + 1), next_(now), lastAnswer_(now), lastShown_(now), localAt_(now),
+    local_(board.local(now))
 {
     for (const auto &name : params.others) {
         others_.emplace_back();
@@ -169,6 +170,8 @@ void Sharing::heard(Other &other, const std::string &message, const int64_t now)
         }
     } else {
         other.speed = other.ahead = 0;
+        // It has no balances yet: with ours, the two would not agree on who is ahead, and slots would stay free.
+        fairShares_ = FairShares(others_.size() + 1);
     }
     ++other.news;
     other.last = std::move(sums);

@@ -21,7 +21,7 @@ public:
     explicit GatewaySim(const double rate = 10e6, const uint64_t seed = 1): PartySim(2, rate, seed, 2)
     {
         for (uint32_t n = 0; n < 2; ++n)
-            gateways_.push_back(std::make_unique<Daemon>(*this, n));
+            gateways_.push_back(std::make_unique<Daemon>(*this, n, n));
         everyStep = [this] {
             for (auto &g : gateways_)
                 g->step(now);
@@ -40,18 +40,39 @@ public:
         return had;
     }
     StoreState state(const uint32_t n) const { return gateways_[n]->sharing->report(now).state; }
+    /// A gateway's msfrs-share starts again, beside its schedulers.
+    void restartSharing(const uint32_t n)
+    {
+        gateways_[n].reset(); // before the next one uses its board
+        gateways_[n] = std::make_unique<Daemon>(*this, n, 100 + n);
+    }
+    /// Mean of what both gateways take for their own, as a part of W+.
+    double claimed(const msfrs_time time)
+    {
+        double sum = 0;
+        const auto times = static_cast<int>(time / (100 * Ms));
+        for (int k = 0; k < times; ++k) {
+            run(100 * Ms);
+            double others = 0;
+            for (const auto &g : gateways_)
+                others += static_cast<double>(g->sharing->report(now).others[0].shown);
+            sum += 2 - others / scheduler(0).window().limit;
+        }
+        return sum / times;
+    }
 
     Server server;
 
 private:
     struct Daemon {
-        Daemon(GatewaySim &sim, const uint32_t n): board(1), store(sim.server, {Name(n), Name(1 - n)})
+        Daemon(GatewaySim &sim, const uint32_t n, const uint64_t life):
+            board(1), store(sim.server, {Name(n), Name(1 - n)})
         {
             board.use(&sim.segmentOf(n));
             SharingParams params;
             params.gateway = Name(n);
             params.others = {Name(1 - n)};
-            sharing = std::make_unique<Sharing>(params, board, store, [](const std::string &) {}, 100 + n, sim.now);
+            sharing = std::make_unique<Sharing>(params, board, store, [](const std::string &) {}, life, sim.now);
         }
         ~Daemon() { board.use(nullptr); }
         static std::string Name(const uint32_t n) { return n == 0 ? "north" : "south"; }
@@ -98,6 +119,32 @@ TEST_P(ShareGatewaysOnALink, UsersOfOneEachByWeight)
         sim.user(n / 4, "u" + std::to_string(n), {n % 2});
     sim.run(20 * Second);
     ExpectShares(sim.measure(200 * Second), 0.03);
+    EXPECT_GT(sim.utilisation, 0.97);
+}
+
+/// Each gateway has its own account of the bytes that correct the shares. After a restart of one they would differ.
+TEST_P(ShareGatewaysOnALink, NoSlotStaysFreeAfterARestartOfSharing)
+{
+    sim.farLatency = 300 * Ms;
+    for (uint32_t n = 0; n < 12; ++n)
+        sim.user(n / 4, "u" + std::to_string(n), {n % 2});
+    sim.run(60 * Second);
+    EXPECT_NEAR(sim.claimed(10 * Second), 1, 0.04);
+    sim.restartSharing(1);
+    sim.run(20 * Second);
+    EXPECT_NEAR(sim.claimed(20 * Second), 1, 0.04);
+}
+
+/// A slot carries less at a gateway whose servers are distant: equal slots would give the near one twice as much.
+TEST_P(ShareGatewaysOnALink, DistantServersCostAGatewayNothing)
+{
+    sim.farLatency = 300 * Ms;
+    for (uint32_t n = 0; n < 12; ++n)
+        sim.user(n / 4, "u" + std::to_string(n), {n % 2});
+    sim.run(30 * Second);
+    ExpectShares(sim.measure(100 * Second), 0.03);
+    const auto had = sim.byGateway();
+    EXPECT_NEAR(had[0] / had[1], 1, 0.05);
     EXPECT_GT(sim.utilisation, 0.97);
 }
 
