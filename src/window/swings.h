@@ -9,6 +9,7 @@
 
 #include "plugin/msfrs_plugin.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 
@@ -21,10 +22,27 @@ public:
 
     /// Adds a value of C, bit/s > 0, taken while requests wait.
     /// \param queue whether there is a standing queue at the bottleneck
-    void seen(double rate, bool queue, msfrs_time now);
-    bool varies(msfrs_time now) const; ///< whether there were several lately
+    void seen(const double rate, const bool queue, const msfrs_time now)
+    {
+        const bool turns = falling_ ? rate * Fall > extreme_ : queue && rate < Fall * extreme_;
+        if (!turns) {
+            extreme_ = falling_ ? std::min(extreme_, rate) : std::max(extreme_, rate);
+            return;
+        }
+        falling_ = !falling_;
+        extreme_ = rate;
+        if (!falling_)
+            return;
+        falls_.push_back(now);
+        if (falls_.size() > Several)
+            falls_.pop_front();
+    }
+    /// Whether there were several lately.
+    bool varies(const msfrs_time now) const { return falls_.size() >= Several && now - falls_.front() <= Lately; }
 
 private:
+    static constexpr double Fall = 0.7; ///< C over its earlier value
+
     bool falling_ = false;
     double extreme_ = 0;           ///< bit/s: greatest C since it began to rise, or least since it began to fall
     std::deque<msfrs_time> falls_; ///< ns, the latest last, at most Several
