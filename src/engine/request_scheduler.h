@@ -283,7 +283,7 @@ public:
     int receiveBuffer() const;
 
     /// The same for a new response whose class and user are not known yet: C (R + q0) divided by the number in service.
-    /// At least the smaller of two segments and a quantum; at most receiveBuffer().
+    /// At least the smaller of three segments and a quantum; at most receiveBuffer().
     /// \param base base RTT R of the server, ns; 0: unknown, rtt then replaces R + q0
     int receiveBufferShare(msfrs_time base = 0) const;
 

@@ -12,13 +12,13 @@
 namespace msfrs {
 
 constexpr int64_t Segment = 1460; ///< bytes of payload in an Ethernet frame, without TCP options
-/// bytes: a window of one segment is shut until that segment was read; more make bursts that the queue has to absorb
-constexpr int64_t LeastWindow = 2 * Segment;
+constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: keeps one segment in flight all the time
 /// Number of windows that a response counts as. With one, all responses of a few users are in service, and windows
-/// alone keep weights less well than turns do. With more, too few are in service, and q* grows to compensate.
-/// docs/lab/constants.md has other values of this and the next two.
-constexpr double Booked = 1.2;
-constexpr double LagGain = 0.2; ///< part of a user's lag by which its windows grow
+/// alone keep weights less well than turns do. With as many as make a quantum, too few are in service, and q* grows to
+/// compensate. docs/lab/results.md has larger and smaller values.
+constexpr double Booked = 1.5;
+/// Part of a user's lag by which its windows grow. docs/lab/results.md has other values of this and the next one.
+constexpr double LagGain = 0.3;
 /// Multiple of C that is booked where windows divide the link: as with turns, the last release exceeds C a little.
 constexpr double Divided = 1.1;
 

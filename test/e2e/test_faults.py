@@ -115,7 +115,7 @@ def test_a_server_that_has_gone_while_its_response_is_paused(slow_link, via, fra
 @pytest.mark.parametrize('via', ('proxy', 'intercept'))
 def test_a_rest_that_has_arrived_does_not_wait_for_its_turn(slow_link, via):
     """It no longer occupies the link, so holding it back would help nobody. The rest of a tunnel is unknown. The
-    receive window is of at least two segments, and holds the rest."""
+    receive window is of at least three segments, and holds the rest."""
     gateway, (one, two) = slow_link.gateway, slow_link.of('gold')
     gateway.start(NARROW, 'msfrs_quantum 64 KB')
     early = [slow_link.users.get(one, f'whole{n}', via=via, size=68_000) for n in range(3)]

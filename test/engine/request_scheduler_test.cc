@@ -440,12 +440,12 @@ TEST_F(RequestSchedulerTest, ReceiveBuffersOfNewResponsesTogetherHoldABandwidthD
     for (const auto name : {"3", "4", "5", "6", "7", "8"})
         hold(0, "u", name);
     EXPECT_EQ(s->receiveBufferShare(), 75'000 / 8);
-    for (int n = 9; n <= 40; ++n)
+    for (int n = 9; n <= 20; ++n)
         hold(0, "u", std::to_string(n));
-    EXPECT_EQ(s->receiveBufferShare(), 2920) << "at least two segments";
-    config.quantum = 2048;
+    EXPECT_EQ(s->receiveBufferShare(), 4380) << "at least three segments";
+    config.quantum = 4096;
     s->reconfigure(config, clock.now());
-    EXPECT_EQ(s->receiveBufferShare(), 2048) << "or a quantum";
+    EXPECT_EQ(s->receiveBufferShare(), 4096) << "or a quantum";
     config.quantum = 0;
     s->reconfigure(config, clock.now());
     EXPECT_EQ(s->receiveBufferShare(), 0);
