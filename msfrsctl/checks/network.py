@@ -96,7 +96,7 @@ def interception(site):
         yield Finding(NOTE, 'QUIC is let through, so HTTP/3 is not scheduled',
                       f'quic = reject in {site.interception_conf}')
     if site.interception.get('ipv6') == 'no' and site.system.ip('-6', 'route', 'show', 'default'):
-        yield Finding(WARNING, 'IPv6 users pass Squid by, as interception has ipv6 = no',
+        yield Finding(WARNING, 'IPv6 users bypass Squid, as interception has ipv6 = no',
                       f'ipv6 = yes in {site.interception_conf}')
 
 

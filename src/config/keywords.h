@@ -42,7 +42,7 @@ struct Line {
     void end()
     {
         if (const auto word = next(); !word.empty())
-            refuse("\"" + Shown(word) + "\" is too much; give " + std::string(usage));
+            refuse("\"" + Shown(word) + "\": unexpected; give " + std::string(usage));
     }
     [[noreturn]] void refuse(const std::string &what) const
     {

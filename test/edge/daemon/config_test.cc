@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
     Mistake{"link rate=2Mbit\n", "edge.conf:3: \"link\": line 1 has it already"},
     Mistake{"limit\n", "edge.conf:3: a value is missing; give limit PACKETS"},
     Mistake{"limit 0\n", "edge.conf:3: limit 0: allowed are 1 to 60000 packets"},
-    Mistake{"limit 5 6\n", "edge.conf:3: \"6\" is too much; give limit PACKETS"},
+    Mistake{"limit 5 6\n", "edge.conf:3: \"6\": unexpected; give limit PACKETS"},
     Mistake{"flow user\n", "edge.conf:3: flow user: allowed are connection, src, dst and host"},
     Mistake{"flow src ipv6-prefix=0\n", "edge.conf:3: ipv6-prefix=0: allowed are 1 to 128"},
     Mistake{"flow host\n",

@@ -74,7 +74,7 @@ TEST_P(ShareMistakes, NameLineValueAndWhatIsAllowed) { EXPECT_EQ(Refused(GetPara
 INSTANTIATE_TEST_SUITE_P(ShareConfig, ShareMistakes, testing::Values(
     Mistake{"", "share.conf: a line is missing: link NAME"},
     Mistake{"link a/b\n", "share.conf:1: link \"a/b\": a name has letters, digits, '-', '_' and '.', at most 32"},
-    Mistake{"link a b\n", "share.conf:1: \"b\" is too much; give link NAME"},
+    Mistake{"link a b\n", "share.conf:1: \"b\": unexpected; give link NAME"},
     Mistake{"link a\nlink b\n", "share.conf:2: \"link\": line 1 has it already"},
     Mistake{"lnk a\n", "share.conf:1: \"lnk\": unknown; a line begins with link, gateway, other, store, segment, "
                        "control and user"},
