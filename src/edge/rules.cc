@@ -74,8 +74,8 @@ std::vector<Rule> ReadRules(std::istream &in, const std::string &file)
                             " has a rule of that name");
         for (const auto &[match, number] : wide) {
             if (match.covers(rule.match))
-                throw RuleError(lines.where() + ": rule " + rule.name + " never has a packet: that of line " +
-                                std::to_string(number) + " matches all that it does, and the first counts");
+                throw RuleError(lines.where() + ": rule " + rule.name + " never matches first: the rule in line " +
+                                std::to_string(number) + " matches all of its packets");
         }
         if (IsWide(rule.match))
             wide.emplace_back(rule.match, lines.number());

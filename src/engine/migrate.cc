@@ -138,13 +138,13 @@ private:
             return "figures of " + std::to_string(owners) + " owners at once";
         const auto stranger = [this](const void *const owner) { return owner && known_.count(owner) == 0; };
         if (stranger(whose.cls) || stranger(whose.flow) || stranger(whose.item))
-            return std::string("figures of ") + NameOf(whose) + " that there is not";
+            return std::string("figures of ") + NameOf(whose) + " that does not exist";
         if (n < 1 || n > MSFRS_MOST_KEPT) {
             return std::to_string(n) + " figures of " + NameOf(whose) + "; allowed are 1 to " +
                    std::to_string(MSFRS_MOST_KEPT);
         }
         if (kept_.size() > known_.size()) // one more is the instance
-            return "figures of more owners than there are";
+            return "figures of more owners than exist";
         for (uint32_t k = 0; k < n; ++k) {
             if (!std::isfinite(figures[k]))
                 return "figure " + std::to_string(k) + " of " + NameOf(whose) + ", which is not finite";
@@ -201,7 +201,7 @@ private:
     void restore(const Kept &kept, const msfrs_owner &whose) const
     {
         if (to_.schedOps_->restore(to_.schedState_, &whose, &figures_[kept.begin], kept.n, now_) != 0)
-            FailPlugin(to_.scheduler(), std::string("restore refuses what save gave of ") + NameOf(whose));
+            FailPlugin(to_.scheduler(), std::string("restore refuses the figures that save gave for ") + NameOf(whose));
     }
 
     /// Decides where each item goes. Items that join a flow with others do so in order of arrival, to keep the flow's

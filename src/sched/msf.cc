@@ -17,8 +17,8 @@
 ///                had items waiting. So a large response waits for small ones at first, and gets its share in the end.
 ///                A user without service for lead_time goes next, whatever remains. An item of unknown size counts as
 ///                many bytes as it has had, at least 4096. If it is the longest waiting of its user, for lead_time, it
-///                goes before the user's others. (order=attained: the least served user, and within a user the item
-///                with the least attained service. Packets always keep their order.)
+///                goes before the user's others, in at most every second slot. (order=attained: the least served user,
+///                and within a user the item with the least attained service. Packets always keep their order.)
 ///   wake=virtual a class whose queue was empty takes max(own SC, V - lag). V is the greatest so far of the least SC
 ///                among the queued classes at each pick. While nothing is queued V grows with every charge, since
 ///                bandwidth used while nobody waits costs nothing. The same holds for users of a class. (wake=paper: an
@@ -299,7 +299,9 @@ void Picked(void *const inst, msfrs_item *const i, const msfrs_time now)
         cls.userTime = std::max(cls.userTime, cls.leastKey());
     if (cls.service() <= *self.virtualTime)
         cls.earnedBy = cls.share();
-    StateOf(i->flow).servedAt = now;
+    auto &flow = StateOf(i->flow);
+    flow.servedAt = now;
+    flow.outOfOrder = flow.sorted && flow.items.top() != i;
     const bool ofFavour = StateOf(i).ofFavour = self.favour.left(now) > 0 && cls.service() > self.queued.keyAt(0);
     Erase(*i);
     // Spend() must see who still has items queued, and it settles, too.

@@ -53,12 +53,13 @@ inline double MostAhead(const Instance &self)
 }
 
 /// The item of a user that goes next in any slot. What the longest waiting one has left may be unknown: with what it has
-/// had in place of that, it would wait for as long as the user makes new requests.
+/// had in place of that, it would wait for as long as the user makes new requests. It has at most every second slot,
+/// so that these do not wait for many such items.
 inline msfrs_item *Chosen(const Instance &self, const FlowState &f)
 {
     const auto longest = f.flow->head; // the host's queue is in order of arrival
     const bool starves = longest->remaining < 0 && static_cast<double>(self.now - longest->enqueued) >= self.leadTime;
-    return starves && self.ahead != NoBound ? longest : Next(f);
+    return starves && !f.outOfOrder && self.ahead != NoBound ? longest : Next(f);
 }
 
 /// The user of a class that may use the reserve, or null: the least served of those with a fresh item, if it is not too

@@ -9,7 +9,7 @@
 namespace msfrs::msf {
 
 /// Must change when any of the figures below changes its meaning.
-constexpr uint32_t Keeps = 2;
+constexpr uint32_t Keeps = 3;
 
 /// Age of an event, in ns; -1: never.
 inline double Age(const msfrs_time then, const msfrs_time now)
@@ -42,7 +42,8 @@ inline void Save(void *const inst, const msfrs_move *const move, const msfrs_tim
     for (uint32_t n = 0; n < move->n_flows; ++n) {
         const auto &f = StateOf(move->flows[n]);
         Put(*move, {nullptr, f.flow, nullptr},
-            std::array{f.service, IdleAge(f, now), Age(f.busySince, now), Age(f.servedAt, now)});
+            std::array{f.service, IdleAge(f, now), Age(f.busySince, now), Age(f.servedAt, now),
+                       f.outOfOrder ? 1.0 : 0.0});
     }
     for (uint32_t n = 0; n < move->n_served; ++n) {
         if (StateOf(move->served[n]).ofFavour)
@@ -55,7 +56,7 @@ inline int Restore(void *const inst, const msfrs_owner *const whose, const doubl
 {
     auto &self = Self(inst);
     self.now = now;
-    if (n != (whose->item ? 1 : whose->flow ? 4 : whose->cls ? 5 : 2) || figures[0] < 0)
+    if (n != (whose->item ? 1 : whose->flow || whose->cls ? 5 : 2) || figures[0] < 0)
         return -1;
     if (whose->item) {
         StateOf(whose->item).ofFavour = true;
@@ -64,6 +65,7 @@ inline int Restore(void *const inst, const msfrs_owner *const whose, const doubl
         f.service = figures[0];
         RestorePresence(f, figures[1], figures[2], now);
         f.servedAt = At(figures[3], now);
+        f.outOfOrder = figures[4] > 0;
     } else if (whose->cls) {
         auto &c = StateOf(whose->cls);
         *c.cls->service = figures[0];

@@ -119,6 +119,7 @@ struct FlowState : Presence {
     bool fifo;           ///< the instance's `users` parameter, copied for the key
     bool sorted;         ///< queued items are in `items`; else the engine's queue is the order
     msfrs_time servedAt; ///< when an item was last picked
+    bool outOfOrder;     ///< that item was not the first of `items`
     ItemQueue items;
     LeadNode<FlowState> node; ///< in ClassState::users
 };

@@ -241,9 +241,9 @@ TEST(DescribePlugins, NamesWhatThereIsWithParametersAndWhatIsNone)
     };
     const size_t order[] = {
         at("Schedulers in " + dir.path() + ":\n\ndrr: deficit round robin"),
-        at("    quantum=1514  a whole number from 1 to 1000000000 bytes  what a weight of 1 may send in a round"),
+        at("    quantum=1514  a whole number from 1 to 1000000000 bytes  bytes for a weight of 1 in a round; "),
         at("\nfifo: "), at("    no parameters\n"), at("AQMs in " + dir.path() + ":\n\ncodel: "),
-        at("    ecn=on        on or off                             mark what can carry a mark"),
+        at("    ecn=on        on or off                             mark ECN-capable packets instead of dropping them early"),
         at("\nplugin " + dir.path() + "/text.so cannot be loaded: "),
     };
     EXPECT_TRUE(std::is_sorted(std::begin(order), std::end(order))) << text;

@@ -160,7 +160,11 @@ TEST_F(Lead, AnItemOfUnknownSizeThatHasWaitedForLeadTimeIsTheNextOfItsUser)
         d.done(*small);
         d.clock.advance(Second);
     }
-    d.arrive(c, "user", 0, "small");
+    auto *const small = d.arrive(c, "user", 0, "small");
+    EXPECT_EQ(d.pick(), unknown);
+    d.requeue(*unknown);
+    d.clock.advance(20 * Second);
+    EXPECT_EQ(d.pick(), small) << "not twice in succession";
     EXPECT_EQ(d.pick(), unknown);
 }
 

@@ -40,7 +40,7 @@ void ReadLink(Line &line, Config &config, const Surroundings &)
     } else {
         for (const char *const name : {"min", "max"}) {
             if (const auto f = fields.find(name))
-                f->refuse("is only for rate=auto; leave it out with rate=" + Shown(rate.value));
+                f->refuse("is for rate=auto alone; leave it out with rate=" + Shown(rate.value));
         }
         link.rate = rate.value == "none" ? 0 : rate.rate(1000, Pacer::MostRate, "1kbit to 1000Gbit, none and auto");
     }
@@ -275,7 +275,7 @@ void GiveLinkRate(Config &config)
         if (std::string_view(param.name) != "rate" || config.scheduler.text.find(" rate=") != std::string::npos)
             continue;
         const auto rate = static_cast<double>(config.link.rate);
-        const auto line = config.scheduler.where + ": scheduler " + plugin.name + " weighs bytes by the link's rate, ";
+        const auto line = config.scheduler.where + ": scheduler " + plugin.name + " needs the link's rate, ";
         const auto own = std::string("scheduler ") + plugin.name + " rate=BITS";
         RefuseIf(config.link.found(), line + "which rate=auto changes: give " + own);
         RefuseIf(rate < param.min || rate > param.max, line + "which is " + (config.link.rate ? "too high" : "none") +
@@ -323,12 +323,12 @@ void CheckParty(const Config &config)
         return;
     const auto line = config.segment.where + ": segment " + config.segment.value + ": ";
     RefuseIf(config.flow.inside.empty(), line + NoInside());
-    RefuseIf(!config.classes.empty(), line + "Squid tells the classes; remove the lines of class");
-    RefuseIf(config.rules != nullptr, line + "Squid tells the classes; remove the line of rules");
+    RefuseIf(!config.classes.empty(), line + "Squid publishes the classes; remove the lines of class");
+    RefuseIf(config.rules != nullptr, line + "Squid publishes the classes; remove the line of rules");
     RefuseIf(!config.excess.socket.empty(), line + "the same bytes would be charged twice; remove the line of excess");
-    RefuseIf(config.queue.threads > 1, line + "a user has one account; the queue is to have threads=1");
+    RefuseIf(config.queue.threads > 1, line + "a user has one account; set threads=1");
     RefuseIf(config.link.found(),
-             line + "Squid tells the rate; give link rate=RATE or rate=none for when it does not run");
+             line + "Squid publishes the rate; set link rate=RATE or rate=none for the time without Squid");
 }
 
 /// Estimating the rate requires one thread that sees both directions of the link, and no other estimator.
@@ -338,10 +338,10 @@ void CheckFound(const Config &config)
         return;
     const auto line = config.link.where + ": rate=auto: ";
     RefuseIf(config.flow.inside.empty(), line + NoInside());
-    RefuseIf(config.queue.threads > 1, line + "both directions of a connection are to be seen by one thread; the queue "
-             "is to have threads=1");
-    RefuseIf(!config.excess.socket.empty(), line + "what Squid lets go by its own rate is not to be paced by another; "
-             "remove the line of excess, or have msfrs_link rate=auto in squid.conf");
+    RefuseIf(config.queue.threads > 1, line + "requires one thread that sees both directions of a connection; set "
+             "threads=1");
+    RefuseIf(!config.excess.socket.empty(), line + "packets that Squid schedules by another rate must not be paced; "
+             "remove the line of excess, or set msfrs_link rate=auto in squid.conf");
 }
 
 /// Steps that need the whole file: defaults and consistency checks.

@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"\nlisten localhost:80", "page.conf:2: listen localhost:80: give ADDRESS:PORT"},
                     Case{"listen 127.0.0.1", "give ADDRESS:PORT"}, Case{"listen 127.0.0.1:0", "1 to 65535"},
                     Case{"listen 127.0.0.1:65536", "1 to 65535"}, Case{"listen ::1:80", "give ADDRESS:PORT"},
-                    Case{"listen 127.0.0.1:80 x", "\"x\" is too much"},
+                    Case{"listen 127.0.0.1:80 x", "\"x\": unexpected"},
                     Case{"listen 127.0.0.1:80\nlisten 127.0.0.1:81", "line 1 has it already"},
                     Case{"listen 10.0.0.1:80", "add a line: token FILE"},
                     Case{"listen 0.0.0.0:80\ntoken /t", "add a line: host NAME..."},

@@ -73,7 +73,7 @@ TEST_F(Why, ItWaits)
               "last 1 s.\n"
               "Rate: this user receives 200 kbit/s, its fair share is 1.0 Mbit/s; the link carries 97 % of its "
               "2.0 Mbit/s.\n"
-              "Who else: 5 users want something now (1 of gold, 4 of bronze); 4 wait; 5 of 5.00 slots are taken, by 5 "
+              "Active now: 5 users (1 of gold, 4 of bronze); 4 wait; 5 of 5.00 slots are taken, by 5 "
               "of bronze.\n"
               "Server: round trips take 30 ms, and the queue at the provider adds 40 ms to each.\n"
               "What to do: this user has less than its share; if that lasts longer than a minute, see msfrsctl doctor "
