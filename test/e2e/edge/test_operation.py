@@ -127,7 +127,7 @@ def test_hang_up_reloads_and_a_mistake_leaves_all_as_it_was(site, made):
         status = daemon.ask('status').stdout
     # The program that queries the daemon reads the file, too, to find the socket.
     assert refused.returncode == 2 and 'drr parameter quantum=0 is not allowed' in refused.stderr
-    assert restart.returncode == 1 and 'a restart is needed for that' in restart.stdout
+    assert restart.returncode == 1 and 'restart msfrs-edge' in restart.stdout
     assert 'scheduler sfq' in status
     assert '1 reloads, 1 refused' in status
     assert stream.seen == list(range(stream.sent))

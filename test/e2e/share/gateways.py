@@ -243,7 +243,7 @@ class Gateway:
         return found[0] if found else None
 
     def wait_for(self, name):
-        wait_until(lambda: f'gateway {name}: is there' in self.said(), lambda: self.said())
+        wait_until(lambda: f'gateway {name}: is present' in self.said(), lambda: self.said())
 
     def says(self, line, times=1):
         wait_until(lambda: self.said().count(line) >= times, lambda: f'{line!r} in {self.said()}')
