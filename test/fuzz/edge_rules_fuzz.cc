@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
     for (const auto &r : rules) {
         Require(!r.name.empty() && r.mark.value < 64);
         if (r.police)
-            Policer(*r.police, 0); // an exception here would end the fuzzer
+            Policer(*r.police); // an exception here would end the fuzzer
         matches.push_back(r.match);
     }
     if (matches.size() > 3) // building is slow: rarely, and with few rules
