@@ -86,19 +86,17 @@ Classifier::~Classifier() = default;
 void Classifier::find(const FlowKey *const keys, const size_t n, uint32_t *const found) const
 {
     for (size_t begin = 0; begin < n; begin += GroupSize) {
-        const auto end = std::min<size_t>(n, begin + GroupSize);
-        std::fill(found + begin, found + end, NoMatch);
-        for (const auto family : {Family::V4, Family::V6}) {
-            const FlowKey *of[GroupSize];
-            uint32_t *to[GroupSize];
-            unsigned count = 0;
-            for (size_t i = begin; i < end; ++i) {
-                of[count] = &keys[i];
-                to[count] = &found[i];
-                count += keys[i].family == family;
-            }
-            FindGroup(blocks_[family == Family::V6], of, count, to);
+        const FlowKey *of[2][GroupSize];
+        uint32_t *to[2][GroupSize];
+        unsigned count[2] = {};
+        for (size_t i = begin; i < std::min<size_t>(n, begin + GroupSize); ++i) {
+            const bool v6 = keys[i].family == Family::V6;
+            of[v6][count[v6]] = &keys[i];
+            to[v6][count[v6]++] = &found[i];
+            found[i] = NoMatch; // there may be no block
         }
+        for (const bool v6 : {false, true})
+            FindGroup(blocks_[v6], of[v6], count[v6], to[v6]);
     }
 }
 
