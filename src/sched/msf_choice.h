@@ -52,9 +52,9 @@ inline double MostAhead(const Instance &self)
     return *self.sharers > 0 && self.favour.left(self.now) > 0 ? NoBound : Bound(self, self.ahead);
 }
 
-/// The item of a user that goes next in any slot. What the longest waiting one has left may be unknown: with what it has
-/// had in place of that, it would wait for as long as the user makes new requests. It has at most every second slot,
-/// so that these do not wait for many such items.
+/// The item of a user that goes next in any slot. An item of unknown size counts by its attained bytes, and so would
+/// wait for as long as its user makes new requests: the longest waiting one goes first after `leadTime`. It gets at
+/// most every second slot of the user, so that new requests do not wait for many such items.
 inline msfrs_item *Chosen(const Instance &self, const FlowState &f)
 {
     const auto longest = f.flow->head; // the host's queue is in order of arrival
