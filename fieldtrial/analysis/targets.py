@@ -407,7 +407,7 @@ TARGETS = (
     *_traced(),
     Target(FEW, 'throughput ratio, few users', ('few',), weights_error, WITHIN, 0.03, RATIO),
     Target(BESIDE, 'what the users through Squid have', ('bypass',), of_both(Measures.served_share, percent), NOT_LESS,
-           0.90, 'What the users through Squid had of the link beside others past it', against=STOCK),
+           0.90, 'The share of the link that users through Squid had beside users who bypass it', against=STOCK),
     Target(BESIDE, 'throughput ratio of the users through Squid', ('bypass',), weights_error, WITHIN, 0.03,
            f'{RATIO} through Squid'),
     Target(VIDEO, 'bitrate of the class that has least of its share', ('video',), bitrate_of_due, AT_LEAST, 0.95,

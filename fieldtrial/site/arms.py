@@ -96,7 +96,7 @@ ARMS = {arm.name: arm for arm in (
     Arm('msfrs-edge-party', 'MSF-RS, and msfrs-edge for QUIC and all else past Squid, on one account',
         squidconf.configured(link=' shared'), scheduled=True, quic=True, prepare=_party, alone=True),
     # Windows and quanta as with the defaults; its effect on the mean and on the shares is the price of fairness.
-    Arm('sjf', 'the least left of a response first, whoever wants it',
+    Arm('sjf', 'the response with the least remaining first, of any user',
         squidconf.configured(extra=('msfrs_arbiter msf order=remaining ahead=inf',)), scheduled=True),
     Arm('fifo', 'whole responses, in the order of arrival', squidconf.paper('fifo'), scheduled=True),
     Arm('drr', 'whole responses, deficit round robin by class', squidconf.paper('drr'), scheduled=True),

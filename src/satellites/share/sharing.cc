@@ -170,7 +170,8 @@ void Sharing::heard(Other &other, const std::string &message, const int64_t now)
         }
     } else {
         other.speed = other.ahead = 0;
-        // It has no balances yet: with ours, the two would not agree on who is ahead, and slots would stay free.
+        // It has no balances yet. If this gateway kept its own, they would disagree on which is ahead, and slots would
+        // stay free.
         fairShares_ = FairShares(others_.size() + 1);
     }
     ++other.news;
