@@ -23,7 +23,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-constexpr size_t MostLineLength = 1024; ///< characters
+constexpr size_t MostLineLength = 1024; ///< characters; a file with a longer line is refused
 
 /// The printable characters of a text; '?' replaces the others.
 std::string Printable(std::string_view text);

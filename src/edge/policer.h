@@ -18,6 +18,7 @@ namespace msfrs::edge {
 /// The limit of a rule.
 struct TokenRate {
     static constexpr int64_t MaxRate = 1'000'000'000'000; ///< bit/s
+    /// Others are refused. A bucket of MaxDepth is 8 * 10^18 units of 10^-9 bits, which fits 64 bits.
     static constexpr int64_t MinDepth = 64, MaxDepth = 1'000'000'000; ///< bytes
 
     int64_t rate;  ///< bit/s, 1..MaxRate

@@ -23,7 +23,7 @@ struct Rule {
     CodePoint mark;
 };
 
-constexpr size_t MostRules = 65536; ///< 16 blocks of the classifier
+constexpr size_t MostRules = 65536; ///< 16 blocks of the classifier; a file with more is refused
 
 /// \throws RuleError unless the field's value is the name of a code point
 CodePoint CodePointNamed(const Field &);

@@ -28,6 +28,7 @@
 ///                from a pause, say with the next page, is served at once, and a class whose requests are all in
 ///                service for a moment does not lose its turn. The lag decays to 0 over a pause of `lag_time`: after a
 ///                longer pause, and for a new user, there is none. (0: MSFQ's rule.)
+///   (What half and double of each do: docs/lab/constants.md.)
 ///   debt         bytes of a user of weight 1: traffic without an item (section 6, excessive traffic) puts class and
 ///                user ahead of V by no more than this and what the reserve allows. While such bytes arrive faster than
 ///                a share, the debt stays constant and the user gets nothing else. When they end, the user is served

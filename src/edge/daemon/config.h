@@ -121,8 +121,8 @@ struct Config {
     Config withClasses(const ledger::ClassList &) const;
 };
 
-/// Queues, packets, classes and lines. A packet is compared with each line of `classify` in turn; a rules file has a
-/// classifier for more of them.
+/// Queues, packets, classes and lines; a file with more is refused. A packet is compared with each line of `classify`
+/// in turn; a rules file has a classifier for more of them.
 constexpr uint32_t MostThreads = 64, MostLimit = 60000, MostClasses = 1024, MostClassify = 256;
 
 /// \param file for messages

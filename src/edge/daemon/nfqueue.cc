@@ -19,7 +19,7 @@ namespace msfrs::edge {
 namespace {
 
 constexpr size_t Attributes = 1024; ///< bytes for the attributes of a packet
-constexpr size_t MostVerdictBytes = 32768; ///< sent at a time
+constexpr size_t MostVerdictBytes = 32768; ///< after which verdicts are sent
 
 /// "NFQUEUE 3"
 std::string Named(const uint32_t number) { return "NFQUEUE " + std::to_string(number); }

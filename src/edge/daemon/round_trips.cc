@@ -8,7 +8,7 @@ namespace msfrs::edge {
 
 namespace {
 
-constexpr size_t Ways = 4; ///< entries that a connection may have
+constexpr size_t Ways = 4; ///< entries that a connection may have; if all are in use, it is not followed
 enum Flag : uint8_t { Fin = 1, Syn = 2, Reset = 4, Acknowledges = 16 };
 enum Option : uint8_t { End = 0, Nothing = 1, Timestamps = 8 };
 

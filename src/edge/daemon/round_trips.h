@@ -45,7 +45,7 @@ struct RoundTrip {
 /// Follows a bounded number of connections.
 class RoundTrips {
 public:
-    static constexpr size_t Most = 2048;       ///< connections followed; about 0.5 MB
+    static constexpr size_t Most = 2048;       ///< connections followed, about 0.5 MB; further ones give no samples
     static constexpr msfrs_time Longest = 10'000'000'000;  ///< ns: longer samples are of servers, not of the path
     static constexpr msfrs_time Idle = 2'000'000'000;      ///< ns after which another connection may take the entry
     static constexpr msfrs_time Apart = 10'000'000;        ///< least ns between two timestamps of a connection

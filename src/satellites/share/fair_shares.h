@@ -23,6 +23,7 @@ struct Claim {
 /// forgetting lets differences decay.
 class FairShares {
 public:
+    // docs/lab/constants.md has half and double: Most = 0.25 corrects slots that differ by 1.7 at most, 0.5 by 3.
     static constexpr double Forget = 120; ///< s after which a balance has fallen to 1/e
     static constexpr double Most = 0.5;  ///< of its share: maximum correction of a fair share by a balance
 

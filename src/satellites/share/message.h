@@ -60,6 +60,7 @@ struct Sums {
     std::vector<UserSums> users; ///< users with recent service, most first
 };
 
+/// A longer list is cut when it is sent. Receivers ignore a message beyond any of these bounds, and log it.
 constexpr size_t MostClasses = 32, MostUsers = 512, MostMessage = 124 + MostClasses * 24 + MostUsers * 20; ///< bytes
 constexpr uint64_t MostPlaces = 1 << 20, MostWaiting = uint64_t{1} << 32;
 constexpr int64_t MostQueue = 3'600'000'000'000; ///< ns

@@ -11,7 +11,7 @@ namespace msfrs::share {
 namespace {
 
 constexpr double Second = 1e9;
-constexpr int64_t Overdue = 3; ///< intervals after which a message is overdue
+constexpr int64_t Overdue = 3; ///< intervals after which a message is overdue: one in time is up to two old
 /// Messages until an unknown gateway counts as known. The first one may be as old as the store's outage, and so may the
 /// growth up to the next one.
 constexpr unsigned Known = 2;
