@@ -7,8 +7,8 @@
 
 namespace msfrs::edge {
 
-/// What half and double do: docs/lab/constants.md. Half of Allowed leaves 2 % of the link idle; with twice of it, half of
-/// the link is idle for 40 s after all paths became 100 ms longer.
+/// What half and double do: docs/lab/constants.md. Half of Allowed leaves 2 % of the link idle; with twice of it,
+/// half of the link is idle in the 40 s after all paths became 100 ms longer.
 constexpr msfrs_time Allowed = 30'000'000;   ///< ns of queue at the provider that are harmless: q0 of Squid's window
 constexpr double FewPackets = 2 * 1514 * 8;  ///< bits: on a slow link two full packets look like a queue, too
 constexpr msfrs_time Lately = 200'000'000;   ///< ns; with Many RTT samples in it, q is their lower quartile, Shorter:

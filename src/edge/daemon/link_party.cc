@@ -16,8 +16,8 @@ using ledger::Slots;
 
 namespace {
 
-/// What half and double do: docs/lab/constants.md. Greater Headroom and Least: a rival has its share sooner, and more of
-/// the link is idle beside one that does not grow.
+/// What half and double do: docs/lab/constants.md. Greater Headroom and Least: a rival has its share sooner, and more
+/// of the link is idle beside one that does not grow.
 constexpr double Headroom = 1.25, Least = 0.02; ///< times a rival's rate, and of the capacity, so that it can grow
 constexpr double Memory = 0.5;                  ///< s: time constant of mean rates, five settlements
 constexpr msfrs_time Wanting = 500'000'000;     ///< ns for which a user or a party wants more after it has waited
