@@ -66,7 +66,7 @@ private:
 
     void grow()
     {
-        const size_t last = slabs_.empty() ? 8 : slabs_.back().blocks;
+        const size_t last = slabs_.empty() ? 8 : slabs_.back().blocks; // the first slab has 16
         const size_t blocks = std::max<size_t>(std::min(2 * last, Huge / stride_), 1);
         const size_t alignment = AlignmentOf(blocks * stride_);
         const size_t bytes = alignment == Huge ? Huge : blocks * stride_; // nothing else shares a huge page

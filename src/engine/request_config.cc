@@ -11,6 +11,12 @@ namespace msfrs {
 
 namespace {
 
+/// q0 is this part of the time of a quantum, which alone makes a queue on a slow link, and at least LeastQueue.
+/// Half leaves 0.5 % more of the link idle, double lengthens queues by a tenth (docs/lab/constants.md).
+constexpr double QueueOfQuantum = 0.75;
+constexpr msfrs_time LeastQueue = 30'000'000; ///< ns
+constexpr double LongestQuantum = 1; ///< s: below 131 kbit/s a quantum of 16 KB counts as no more
+
 void Require(const bool holds, const std::string &what, const double value, const char *const wanted)
 {
     if (!holds)
@@ -73,9 +79,8 @@ WindowParams WindowOf(const RequestConfig &c)
     auto w = c.window;
     if (!c.byBytes())
         w.floor = 0; // the paper's window has none
-    // A single quantum makes a queue on a slow link.
-    const double quantum = std::min(static_cast<double>(c.quantum) * 8 / c.rate, 1.0) * 1e9;
-    w.queue = std::max<msfrs_time>(30'000'000, static_cast<msfrs_time>(0.75 * quantum));
+    const double quantum = std::min(static_cast<double>(c.quantum) * 8 / c.rate, LongestQuantum) * 1e9;
+    w.queue = std::max(LeastQueue, static_cast<msfrs_time>(QueueOfQuantum * quantum));
     return w;
 }
 

@@ -13,9 +13,10 @@ namespace {
 /// parties drift apart; with 0.8 classes keep their weights less well.
 constexpr double Global = 0.95;
 constexpr const char *Elsewhere = "(elsewhere)"; ///< pseudo-user: the class's service elsewhere, less its users'
-constexpr double AllOthers = 1e12; ///< its weight: it never counts as a user
-constexpr int64_t WholeResponse = 65536; ///< bytes that a slot stands for without quanta
-constexpr msfrs_time FollowFor = 10'000'000'000; ///< ns: a user seen so recently may return, and what it had counts
+constexpr double AllOthers = 1e12; ///< its weight, a million times the greatest configured: its bytes do not defer it
+constexpr int64_t WholeResponse = 65536; ///< bytes that a slot stands for without quanta: a mean response, roughly
+/// ns: a user idle for less may return, and what it had elsewhere counts. Less than the time until a flow is freed.
+constexpr msfrs_time FollowFor = 10'000'000'000;
 
 uint32_t Items(const NamedFlow &f) { return f.backlog + f.in_service; }
 

@@ -99,7 +99,8 @@ std::vector<HeldReport> RequestScheduler::held(const size_t most, const msfrs_ti
     return all;
 }
 
-constexpr double FullLink = 0.95; ///< share of C from which the link counts as full
+/// Share of C from which the link counts as full, for the text alone: single intervals of a full link are below U+.
+constexpr double FullLink = 0.95;
 
 /// One sentence: why requests wait, or why none does.
 std::string RequestScheduler::Impl::because() const

@@ -22,7 +22,9 @@
 
 namespace msfrs {
 
-constexpr msfrs_time SilenceEvery = 25'000'000; ///< ns between checks for silent servers in service
+/// ns between checks for silent servers in service: a fraction of any RTT or patience after which one is silent. Half
+/// costs twice as many checks and changes nothing else (docs/lab/constants.md).
+constexpr msfrs_time SilenceEvery = 25'000'000;
 /// Bytes of an exchange after which its time held is a sample: about a page. A download is held most of its time by
 /// design; as one sample of an hour it would hide how long pages are held. With half as many bytes a page is two
 /// samples of half its time each; with twice as many the samples of downloads are twice as long as those of pages.

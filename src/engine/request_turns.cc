@@ -10,7 +10,7 @@
 namespace msfrs {
 
 constexpr int64_t Unsaid = 4096; ///< bytes beyond the stated size that are ignored: headers, an FTP server's replies
-constexpr int64_t MostExpected = int64_t(1) << 60; ///< bytes: a larger stated size is ignored
+constexpr int64_t MostExpected = int64_t(1) << 60; ///< bytes: a larger stated size is ignored, so that sums fit
 
 int64_t RequestScheduler::Impl::Believable(const int64_t bytes)
 {

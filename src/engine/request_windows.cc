@@ -13,6 +13,9 @@ namespace msfrs {
 
 constexpr int64_t Segment = 1460; ///< bytes of payload in an Ethernet frame, without TCP options
 constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: keeps one segment in flight all the time
+/// Bytes: the largest receive buffer. It bounds the kernel's memory: over an RTT of 0.3 s, a single response fills no
+/// more than 450 Mbit/s.
+constexpr double MostBuffer = 16.0 * 1024 * 1024;
 /// Number of windows that a response counts as. With one, all responses of a few users are in service, and windows
 /// alone keep weights less well than turns do. With as many as make a quantum, too few are in service, and q* grows to
 /// compensate. docs/lab/results.md has larger and smaller values.
@@ -28,7 +31,7 @@ int RequestScheduler::Impl::mostBuffer() const
         return 0;
     // The bandwidth-delay product, and room for the quantum in service.
     const double most = std::max(BandwidthDelay(config), static_cast<double>(config.quantum));
-    return static_cast<int>(std::min(most, 16.0 * 1024 * 1024));
+    return static_cast<int>(std::min(most, MostBuffer));
 }
 
 int RequestScheduler::receiveBuffer() const { return impl_->mostBuffer(); }

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ledger/directory.h"
 
-#include "ledger/users.h"
+#include "ledger/slots.h"
 
 #include <algorithm>
 
 namespace msfrs::ledger {
 
 namespace {
-
-constexpr double MostWeight = 1e9; ///< a greater one is invalid
 
 uint64_t AddressKey(const IpBits &a)
 {
@@ -104,7 +102,7 @@ std::optional<ClassList> ReadClasses(const Directory &directory)
         const auto key = entry.key.load();
         const bool known = std::any_of(list.classes.begin(), list.classes.end(),
                                        [&](const ClassTold &c) { return c.name == told.name; });
-        if (known || key != ClassKey(told.name) || !(told.weight > 0 && told.weight <= MostWeight))
+        if (known || key != ClassKey(told.name) || !(told.weight > 0 && told.weight <= MostReal))
             return {};
         if (key == other) {
             list.other = n;
@@ -134,10 +132,9 @@ std::optional<Owner> OwnerOf(Directory &directory, const IpBits &address, const 
     }
     auto &entry = directory.addresses[known];
     const bool answered = entry.told.load(std::memory_order_acquire) != 0;
-    if (Older(entry.seen, now, answered ? SeenEvery : AskSoon)) {
+    if (Older(entry.seen, now, answered ? AskAgain : AskSoon)) {
         entry.seen.store(static_cast<uint64_t>(now), Relaxed);
-        if (!answered || Older(entry.told, now, AskAgain))
-            Ask(directory, known);
+        Ask(directory, known);
     }
     const Owner owner{entry.cls.load(Relaxed), entry.user.load(Relaxed)};
     if (!answered || owner.cls == 0 || owner.user == 0)

@@ -11,7 +11,6 @@ namespace msfrs::ledger {
 
 namespace {
 
-constexpr int Attempts = 4;         ///< other parties may take the entry found
 constexpr unsigned GenerationShift = 53, KindShift = 51, KeptShift = 52; ///< bits; generations have 11
 constexpr uint64_t NumberMask = (uint64_t(1) << KindShift) - 1;
 

@@ -34,7 +34,8 @@
 namespace msfrs::ledger {
 
 constexpr uint64_t Magic = 0x4c5352464d534d01, Version = 3;
-/// A slot for each bit of User::active. With 14 columns a User fills two cache lines. The others bound the memory.
+/// A slot for each bit of User::active. With 14 columns a User fills two cache lines. The others bound the
+/// memory: further classes share the last of SlotClasses, and further users are scheduled by each party alone.
 constexpr uint32_t Slots = 64, Columns = 14, SlotClasses = 32, Users = 65536;
 constexpr uint32_t FirstShared = 8;             ///< slots from here on are also for parties other than workers
 constexpr msfrs_time DeadAfter = 1'000'000'000; ///< ns without a heartbeat, which is due ten times as often
@@ -87,7 +88,8 @@ struct alignas(64) Slot {
     Word outOfOrder;  ///< of these, the ones that arrived out of order; grows
     Word target;      ///< ns, at most LongestPath: q*; 0: not known
 };
-constexpr uint64_t MostPlaces = 1 << 20, MostTrips = 1 << 20, LongestPath = 3'600'000'000'000; ///< LongestPath: ns
+/// Beyond these a slot is invalid. No gateway has so many connections, and no path lasts an hour (ns).
+constexpr uint64_t MostPlaces = 1 << 20, MostTrips = 1 << 20, LongestPath = 3'600'000'000'000;
 
 /// One user of one class.
 struct alignas(64) User {
@@ -235,7 +237,8 @@ void EachBit(uint64_t bits, const Visit &visit)
         visit(static_cast<uint32_t>(__builtin_ctzll(bits)));
 }
 
-/// Entries of a table that a key may have: bounds the time of a search.
+/// Entries of a table that a key may have: bounds the time of a search. With all in use a key has no entry: 0.001 % of
+/// the users at half of the table's size, 0.6 % at 0.8 (with half: 0.04 and 2.1 %; double: 0 and 0.12 %).
 constexpr uint32_t Probes = 32, NoEntry = UINT32_MAX;
 /// The n-th of them.
 template <class Entry, size_t N>

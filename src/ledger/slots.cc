@@ -9,8 +9,7 @@ namespace msfrs::ledger {
 
 namespace {
 
-constexpr double MostReal = 1e18;              ///< of any figure: more than the bytes of a link over its lifetime
-constexpr uint64_t MostWaiting = uint64_t(1) << 32; ///< requests; more are invalid
+constexpr uint64_t MostWaiting = uint64_t(1) << 32; ///< requests; more are invalid. Sums over all slots fit 64 bits
 
 bool Within(const double value, const double least, const double most)
 {

@@ -11,6 +11,9 @@
 
 namespace msfrs::ledger {
 
+/// Any real number in the segment: more is invalid. Above the bytes of a link over its lifetime; sums stay finite.
+constexpr double MostReal = 1e18;
+
 /// The contents of a slot, within their ranges.
 struct SlotReading {
     Kind kind = Kind::Free;

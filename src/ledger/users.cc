@@ -3,8 +3,6 @@
 
 namespace msfrs::ledger {
 
-constexpr int Attempts = 4; ///< other parties may take the entry found; after that many the user has no entry
-
 bool SetActive(User &user, const uint64_t key, const uint32_t slot, const bool active)
 {
     const uint64_t bit = Bit(slot);

@@ -8,6 +8,10 @@
 
 namespace msfrs::ledger {
 
+/// Searches of a table by one call, if other parties take each entry found; then the call has no entry, and the next
+/// one searches again.
+constexpr int Attempts = 4;
+
 /// Finds a user or takes an entry for it: a free one, or one whose user has work at no live party.
 /// \param active sets the bit of `slot`, without which the entry may go to another user at any time
 /// \param living see Living()

@@ -10,7 +10,8 @@ namespace msfrs {
 
 namespace {
 
-/// s by which one process may have read the clock before another that shares the table.
+/// s by which one process may have read the clock before another that shares the table. A process that was blocked for
+/// longer sets the clock back, so that a period may end twice: five ticks.
 constexpr int64_t Slower = 5;
 
 size_t IndexOf(const std::vector<QuotaClass> &classes, const std::string &name)

@@ -32,7 +32,9 @@ struct ExcessCounts {
 
 /// The state of one process, or of one of its links.
 struct Snapshot {
-    static constexpr size_t MostHeld = 50, MostUsers = 50, MostOfQuota = 10; ///< rows: bound the report
+    /// Rows: bound the report; those with least are left out. MostUsers is five times what is shown, since a report of
+    /// several workers adds up users of each.
+    static constexpr size_t MostHeld = 50, MostUsers = 50, MostOfQuota = 10;
 
     bool scheduling = false;         ///< if not, only `failed` is set
     bool failed = false;             ///< not scheduling because the scheduler failed

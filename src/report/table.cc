@@ -10,7 +10,8 @@ namespace msfrs::report {
 
 namespace {
 
-constexpr size_t LongestBeside = 80; ///< characters of a comment that fits beside its value
+constexpr size_t LongestBeside = 80; ///< characters of a comment that fits beside its value;
+                                      ///< a longer one precedes it
 
 bool SameFamily(const Column &a, const Column &b)
 {

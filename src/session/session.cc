@@ -6,7 +6,7 @@
 
 namespace msfrs {
 
-/// How long unread bytes of the server may wait for its client before another request makes better use of the slot.
+/// ns for which unread bytes of the server may wait for its client before another request makes better use of the slot.
 constexpr msfrs_time UnreadFor = 1'000'000'000;
 
 Refusal Session::hold(RequestScheduler &scheduler, const uint32_t cls, const std::string_view user,
