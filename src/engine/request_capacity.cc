@@ -14,7 +14,8 @@ constexpr size_t MostLooks = 8;                          ///< connections sample
                                                          ///< half or double: docs/lab/constants.md
 constexpr msfrs_time LookEvery = 20'000'000;             ///< ns, where C is known; docs/lab/constants.md
 constexpr msfrs_time LongestTrip = 60'000'000'000;       ///< ns: a longer RTT is no measurement, and is ignored
-constexpr msfrs_time FreshFor = 200'000'000;             ///< ns: age limit of an RTT, where C is estimated; likewise
+constexpr msfrs_time FreshFor = 200'000'000;             ///< ns: age limit of an RTT, where C is estimated;
+                                                         ///< half or double: docs/lab/constants.md
 constexpr double Keeps = 7.0 / 8;                        ///< RFC 6298, 1 - alpha: of the smoothed RTT, at each sample
 
 /// The RTT, ns, that has brought the kernel's smoothed RTT from `before` down to `mean`, if samples followed one

@@ -13,8 +13,8 @@ namespace {
 /// parties drift apart; with 0.8 classes keep their weights less well.
 constexpr double Global = 0.95;
 constexpr const char *Elsewhere = "(elsewhere)"; ///< pseudo-user: the class's service elsewhere, less its users'
-constexpr double AllOthers = 1e12; ///< its weight, a million times the greatest configured: its bytes do not defer it
-constexpr int64_t WholeResponse = 65536; ///< bytes that a slot stands for without quanta: a mean response, roughly
+constexpr double AllOthers = 1e12; ///< its weight, 10^6 times the greatest configured: it never counts as a user
+constexpr int64_t WholeResponse = 65536; ///< bytes of a slot without quanta; half or double: within noise
 /// ns: a user idle for less may return, and what it had elsewhere counts. Less than the time until a flow is freed.
 constexpr msfrs_time FollowFor = 10'000'000'000;
 

@@ -14,8 +14,9 @@ constexpr size_t HistoryLength = 120;
 /// ns: how long a standing queue and a utilisation below the target must coincide before the configured rate is
 /// doubted. Single intervals fall below the target by chance; half or double changes only when the warning comes.
 constexpr msfrs_time DoubtAfter = 30'000'000'000;
-/// ns of idle time after which a flow is freed if the arbiter need not remember it, and between two searches for such
-/// flows; after ten times as long in any case, since memory must not grow with every address ever seen.
+constexpr msfrs_time ForgetEvery = 10'000'000'000; ///< ns between two searches for idle flows; a minute changes nothing
+/// ns of idle time after which a flow is freed if the arbiter need not remember it; after ten times as long in any
+/// case, since memory must not grow with every address ever seen.
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
 
 std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c)
@@ -328,7 +329,7 @@ void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(
 void RequestScheduler::Impl::doubtRate(const QueueSeen &seen, const msfrs_time now)
 {
     const auto &params = windowParams;
-    const bool full = use.fullShare() > 0 && seen.enough() && seen.queue > params.queue;
+    const bool full = use.fullShare() > 0.5 && seen.enough() && seen.queue > params.queue;
     if (capacity || ledger->follow() || !meter->metered() || !full || use.usedWhileFull() >= params.target) {
         believedAt = now;
         return;
@@ -374,7 +375,7 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     }
     if (now >= self.nextForget) {
         self.engine->forgetIdleFlows(now - ForgetAfter, now - 10 * ForgetAfter);
-        self.nextForget = now + ForgetAfter;
+        self.nextForget = now + ForgetEvery;
     }
     self.restSilent(now);
     self.expire(now);

@@ -22,8 +22,8 @@
 
 namespace msfrs {
 
-/// ns between checks for silent servers in service: a fraction of any RTT or patience after which one is silent. Half
-/// costs twice as many checks and changes nothing else (docs/lab/constants.md).
+/// ns between checks for silent servers in service: short beside any patience. Half costs twice as
+/// many checks and changes nothing else (docs/lab/constants.md).
 constexpr msfrs_time SilenceEvery = 25'000'000;
 /// Bytes of an exchange after which its time held is a sample: about a page. A download is held most of its time by
 /// design; as one sample of an hour it would hide how long pages are held. With half as many bytes a page is two

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ledger/directory.h"
 
-#include "ledger/slots.h"
+#include "ledger/users.h"
 
 #include <algorithm>
 
 namespace msfrs::ledger {
 
 namespace {
+
+constexpr double MostWeight = 1e9; ///< a greater one is invalid; configurations allow 1e6
 
 uint64_t AddressKey(const IpBits &a)
 {
@@ -102,7 +104,7 @@ std::optional<ClassList> ReadClasses(const Directory &directory)
         const auto key = entry.key.load();
         const bool known = std::any_of(list.classes.begin(), list.classes.end(),
                                        [&](const ClassTold &c) { return c.name == told.name; });
-        if (known || key != ClassKey(told.name) || !(told.weight > 0 && told.weight <= MostReal))
+        if (known || key != ClassKey(told.name) || !(told.weight > 0 && told.weight <= MostWeight))
             return {};
         if (key == other) {
             list.other = n;
@@ -132,9 +134,10 @@ std::optional<Owner> OwnerOf(Directory &directory, const IpBits &address, const 
     }
     auto &entry = directory.addresses[known];
     const bool answered = entry.told.load(std::memory_order_acquire) != 0;
-    if (Older(entry.seen, now, answered ? AskAgain : AskSoon)) {
+    if (Older(entry.seen, now, answered ? SeenEvery : AskSoon)) {
         entry.seen.store(static_cast<uint64_t>(now), Relaxed);
-        Ask(directory, known);
+        if (!answered || Older(entry.told, now, AskAgain))
+            Ask(directory, known);
     }
     const Owner owner{entry.cls.load(Relaxed), entry.user.load(Relaxed)};
     if (!answered || owner.cls == 0 || owner.user == 0)

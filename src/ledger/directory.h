@@ -14,12 +14,12 @@
 
 namespace msfrs::ledger {
 
-/// ns of traffic after which a query is repeated and AddressEntry::seen is written, so that its cache line stays shared
-/// between. A changed access list or helper takes so long to reach an address that sends no requests.
+/// ns after which a query is repeated: a changed access list takes so long to reach an address without requests.
 constexpr msfrs_time AskAgain = 60'000'000'000;
-constexpr msfrs_time AskSoon = 1'000'000'000; ///< ns instead while there is no answer; not with each packet
-/// ns without traffic after which the entry may be reused, and without requests after which the address alone answers
-/// again. Well beyond AskAgain, by which `seen` may be old; a table that is full sooner adds no address.
+constexpr msfrs_time AskSoon = 1'000'000'000;    ///< ns instead while there is no answer; not with each packet
+constexpr msfrs_time SeenEvery = 10'000'000'000; ///< ns between two writes of AddressEntry::seen, a shared cache line
+/// ns without traffic after which the entry may be reused, well beyond SeenEvery; and without requests after which the
+/// address alone answers again. A table that is full sooner takes no further address.
 constexpr msfrs_time ForgetAddress = 600'000'000'000;
 
 struct ClassTold {

@@ -28,7 +28,7 @@ constexpr int LeadQuanta = 2, FreshQuanta = 4;
 constexpr double Memory = 0.05;                   ///< gain of the mean demand at each settlement: 2 s
 constexpr double Nobody = std::numeric_limits<double>::infinity();
 /// Bytes, and s of link capacity, accepted between two readings: more is not counted, since its field is invalid. The
-/// bytes are for parties that have not measured C.
+/// bytes are for a party that does not know C yet.
 constexpr double MostGrowth = 1e8, MostSeconds = 10;
 constexpr uint32_t LastClass = SlotClasses - 1;
 constexpr msfrs_time ComplainEvery = 60'000'000'000; ///< ns between two log lines about overwritten slots

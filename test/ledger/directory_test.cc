@@ -79,7 +79,7 @@ TEST_F(DirectoryTest, ARequestSaysMoreThanAnAddress)
     EXPECT_EQ(whose(first), "10/11");
     Requested(directory, first, {30, 31}, now);
     EXPECT_EQ(whose(first), "30/31") << "at once";
-    now += AskAgain;
+    now += AskAgain + SeenEvery;
     whose(first);
     EXPECT_EQ(answer(), 0u) << "what a request said stays";
     EXPECT_EQ(whose(first), "30/31");
@@ -98,7 +98,7 @@ TEST_F(DirectoryTest, AnAnswerIsAskedForAgainAfterAWhile)
     now += AskAgain - Second;
     whose(first);
     EXPECT_EQ(answer(), 0u);
-    now += Second;
+    now += SeenEvery;
     EXPECT_EQ(whose(first), "10/11");
     EXPECT_EQ(answer(), 1u);
     EXPECT_EQ(whose(first), "20/11");
