@@ -44,8 +44,8 @@ struct Instance {
     bool ecn;
 };
 
-/// Not in the RFC: ns without an item after which the state starts anew: bounds the updates to make up for (4,000 at
-/// the default).
+/// ns without an item after which the state starts anew (not in the RFC). It bounds the updates to make up for: 4,000
+/// at the default.
 constexpr msfrs_time Forgotten = 60'000'000'000;
 
 Instance &Self(void *const inst) { return *static_cast<Instance *>(inst); }

@@ -12,7 +12,7 @@ public:
     /// \returns the answer to a command, the line without its end
     using Answer = std::function<std::string(std::string_view command)>;
 
-    static constexpr size_t MostConnections = 16, MostCommand = 64; ///< at once; bytes; if longer, it is closed
+    static constexpr size_t MostConnections = 16, MostCommand = 64; ///< at once; bytes, a longer command closes it
     static constexpr int Patience = 5; ///< s for a complete command to arrive, and for its complete answer to be read
 
     /// Listens at a path, for the owner (root, before privileges are dropped) and its group only. A connection beyond

@@ -10,8 +10,7 @@ namespace msfrs::report {
 
 namespace {
 
-constexpr size_t LongestBeside = 80; ///< characters of a comment that fits beside its value;
-                                      ///< a longer one precedes it
+constexpr size_t LongestBeside = 80; ///< characters of a comment beside its value; a longer one precedes it
 
 bool SameFamily(const Column &a, const Column &b)
 {
