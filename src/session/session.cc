@@ -57,8 +57,11 @@ bool Session::mayRead(RequestScheduler &scheduler, const int64_t rest, const int
         if (const auto buffered = server_.bufferedWindow(window_.bound(), quantum))
             window_.fit(server_, buffered, scheduler.receiveBuffer(*request_, scheduler.baseRoundTrip(server_.key())));
     }
-    // Squid's TLS may have read part of a record already: so many fewer bytes may come.
-    const auto decoding = server_.plain() ? 0 : static_cast<int64_t>(TlsRecords::Longest);
+    int64_t decoding = 0;
+    if (!server_.plain()) { // TLS keeps the bytes of a record until it has all, and a record may be a whole quantum
+        decoding = TlsRecords::Longest; // it may have read some already: so many fewer may come
+        window_.came(1);                // it has read some by the next call, when the window can be adjusted
+    }
     batch_.prepare((rest >= 0 ? rest : exchange_.recordLeft()) - decoding, scheduler.contended());
     setLowWater();
     return true;

@@ -271,6 +271,16 @@ TEST_F(SessionTest, TheWindowIsLookedAtOnceAQuantumAndWithinItsScale)
     EXPECT_GT(first.windows.back(), 65'535);
 }
 
+TEST_F(SessionTest, TheWindowIsLookedAtWhileARecordIsIncomplete)
+{
+    auto &first = hold("a");
+    first.isPlain = false;
+    first.session.mayRead(*s, -1, -1, clock.now());
+    EXPECT_TRUE(first.windows.empty());
+    first.session.mayRead(*s, -1, -1, clock.now());
+    EXPECT_EQ(first.windows.size(), 1U) << "TLS has read part of it, and may give a whole quantum at the end";
+}
+
 TEST_F(SessionTest, ABufferOfSomebodyElseIsLeftAlone)
 {
     auto &first = hold("a");
