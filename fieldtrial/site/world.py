@@ -20,6 +20,7 @@ import copy
 import http.client
 import os
 import pathlib
+import re
 import signal
 import sys
 import time
@@ -319,8 +320,12 @@ class World(Scenario):
             self.gateway.run('test', '-x', program)
         except HostError:
             raise TrialError(NO_SQUID.format(program)) from None
-        parsed = self.gateway.run(program, '-k', 'parse', '-f', path, check=False, timeout=60)
+        parsed = self.gateway.run('sh', '-c', 'exec "$@" 2>&1', 'sh', program, '-k', 'parse', '-f', path, check=False,
+                                  timeout=60)
         (directory / 'parse.log').write_text(parsed)
+        ignored = re.search('.*(ERROR|unrecognized): .*', parsed)
+        if ignored and 'FATAL: ' not in parsed:     # with that, it does not start
+            raise TrialError(f'{path}: Squid ignores part of it: {ignored[0]}')
         how = [str(program), '-N'] if self.workers == 1 else [*private_sockets(program), str(program), '--foreground']
         squid = self.start(self.gateway, [*how, '-n', self.service, '-f', str(path)],
                            f'{directory.name}/squid.out', command='squid',

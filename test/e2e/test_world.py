@@ -203,6 +203,8 @@ def test_squid_that_does_not_start_shows_why(fabric):
         conf = squidconf.stock(world).replace('cache deny all', 'cache deny nobody_of_this_name')
         with pytest.raises(TrialError, match='squid ended with exit code 1(.|\n)*nobody_of_this_name'):
             world.start_squid(conf, SQUID)
+        with pytest.raises(TrialError, match='Squid ignores part of it: .*dns_testnames'):
+            world.start_squid(f'{squidconf.stock(world)}dns_testnames a\n', SQUID)
         with pytest.raises(TrialError, match='/nowhere/squid: no Squid there; build it'):
             world.start_squid(conf, '/nowhere/squid')
 
