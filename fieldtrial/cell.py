@@ -72,7 +72,7 @@ def run(spec):
                   [(f'{at:.1f}', f'{rate:.0f}') for at, rate, _ in trace.changes()])
     program = program_of(spec)
     with fabrics.new(spec.hosts) as fabric, \
-            world_of(spec, fabric, tls=spec.tls_share > 0 or workload.via in ('h2', 'https'),
+            world_of(spec, fabric, tls=spec.tls_share > 0 or workload.encrypts(),
                      certificate_helper=_certificate_helper(program) if workload.bumped else None,
                      quic=arm.quic or not workload.http3, guest=preflight.takes_guest(arm, spec.hosts),
                      **more) as world, \

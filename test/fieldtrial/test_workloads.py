@@ -233,6 +233,12 @@ def test_an_idle_tunnel_that_cannot_be_opened_is_counted(tmp_path):
     assert {row['outcome'] for row in outcome.requests} == {'ok'}
 
 
+@pytest.mark.parametrize('parameters, encrypts', (({}, True), ({'http2': 0, 'only': 'rate'}, True),
+                                                  ({'http2': 0, 'tunnels_s': 0}, False)))
+def test_disturbed_users_need_tls_where_they_have_tunnels(parameters, encrypts):
+    assert workloads.get('disturbed')(parameters).encrypts() == encrypts
+
+
 def test_disturbances_come_one_after_the_other_with_time_to_recover():
     workload = workloads.get('disturbed')()
     every = workload.disturbances(1000)

@@ -149,6 +149,10 @@ class Workload:
         """Whether requests use persistent tunnels, which requires TLS end to end."""
         return self.via == 'h2'
 
+    def encrypts(self):
+        """Whether requests use TLS whatever --tls-share is."""
+        return self.tunnels() or self.via == 'https'
+
     def phases(self, spec):
         """The run's phases, in order, without gaps."""
         return (Phase(0.0, spec.duration_s, spec.classes, 'all'),)
