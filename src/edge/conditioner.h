@@ -47,6 +47,8 @@ public:
     /// buckets start full.
     void replace(std::shared_ptr<const RuleTable>);
 
+    static constexpr size_t Most = 64; ///< packets handled in one batch: as many as keys are looked up in parallel
+
     /// Classifies, polices and marks packets that arrive now, in their order. A packet without a matching rule is
     /// best effort, and marked so: the edge trusts no code point from outside. A non-IP packet passes unchanged, as
     /// best effort.
@@ -54,8 +56,6 @@ public:
     void process(const Packet *, size_t n, int64_t now, Verdict *);
 
 private:
-    static constexpr size_t Most = 64; ///< packets classified in parallel
-
     std::unique_lock<std::mutex> lock() { return shared_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>(); }
 
     const bool shared_;

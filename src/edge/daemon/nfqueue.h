@@ -25,7 +25,7 @@ class NfQueue final : public Verdicts {
 public:
     static constexpr uint32_t Headers = 256; ///< bytes: IPv6 with a few extensions, and TCP
     static constexpr uint32_t Whole = 65535; ///< bytes of the longest packet
-    static constexpr size_t Batch = 64; ///< packets read at a time
+    static constexpr size_t Batch = 64; ///< packets read at a time, as Conditioner::Most
 
     /// The kernel queues packets to us from now on. \param n the n-th queue of the configuration
     /// \param copy bytes read of a packet \throws SystemError with a remedy

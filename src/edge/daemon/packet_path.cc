@@ -10,7 +10,7 @@ namespace msfrs::edge {
 
 namespace {
 
-constexpr size_t Most = 64; ///< packets conditioned in one batch
+constexpr size_t Most = Conditioner::Most;
 constexpr uint8_t TcpSyn = 2, TcpFin = 1, TcpRst = 4;
 
 /// Whether a TCP segment carries data, and the bytes of its headers.
