@@ -72,8 +72,11 @@ def wait_for(condition, why, seconds=60):
 
 
 @contextlib.contextmanager
-def boot(image):
-    """A machine of the image, with a loopback interface and no network."""
+def boot(image, stage):
+    """A machine of the image, with a loopback interface and no network. `stage` of ./check provides an engine with the
+    image."""
+    found = docker('image', 'inspect', image, check=False)
+    assert found.returncode == 0, f'no image {image} ({found.stderr.strip()}); run: sudo ./check --only {stage}'
     name = f'{image.replace(":", "-")}-{os.getpid()}'
     common = ('run', '-d', '--name', name, '--cgroupns=private', '--network', 'none', '--tmpfs', '/run', '--tmpfs',
               '/tmp')

@@ -10,6 +10,8 @@ from machine import LATER, boot, wait_for
 
 SUITE = os.environ.get('MSFRS_PACKAGES')
 IMAGE = f'msfrs-packages:{SUITE}'
+#: The stage for the suite: packages-13 is that of Debian 13, which other releases build too.
+STAGE = 'packages-13' if SUITE == 'trixie' else 'packages'
 EXAMPLES = '/usr/share/msfrs/examples'
 #: A server that does not use loopback addresses, to which squid.conf denies access.
 SERVER = '192.0.2.1:8000'
@@ -56,7 +58,7 @@ def installed(machine, name):
 
 @pytest.fixture(name='machine')
 def _machine():
-    with boot(IMAGE) as machine:
+    with boot(IMAGE, STAGE) as machine:
         machine.sh('ip addr add 192.0.2.1/32 dev lo; mkdir -p /srv/web; head -c 200000 /dev/zero > /srv/web/large')
         machine.run('systemd-run', '--unit', 'web', 'python3', '-m', 'http.server', '--bind', '192.0.2.1',
                     '--directory', '/srv/web', '8000')

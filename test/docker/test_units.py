@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif('DOCKER_HOST' not in os.environ, reason='needs a
 
 @pytest.fixture(scope='module', name='booted')
 def _booted():
-    with boot(IMAGE) as machine:
+    with boot(IMAGE, 'docker') as machine:
         machine.sh(f'mkdir /etc/msfrs; cp {EXAMPLES}/diffserv.rules /etc/msfrs; '
                    f'cp {EXAMPLES}/msfrs-edge*.service /etc/systemd/system; systemctl daemon-reload; '
                    'ip link add eth0 type veth peer name eth1; ip link set eth0 up; ip link set eth1 up')
