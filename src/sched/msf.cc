@@ -34,11 +34,11 @@
 ///                a share, the debt stays constant and the user gets nothing else. When they end, the user is served
 ///                again after the debt, however long they lasted. (The paper has no bound, nor has wake=paper here:
 ///                there an idle class owes nothing.)
-///   favour       bytes that classes may have out of turn; each second in which nobody waits earns all of them. While
-///                any are left, the class whose next item has the least remaining for its weight goes first. Service
-///                ahead of the least served class in this way is charged to no class: nothing is paid back. So short
-///                bursts pass as if there were no classes. A backlog earns nothing, and shares are exact once these
-///                bytes are used up. (0: strict minimum service, as in the paper.)
+///   favour       while nobody waits each second earns 15 s, up to this time, in which short bursts pass as if there were
+///                no classes: at most every second slot goes out of turn, to the class whose next item has the least
+///                remaining for its weight, if that is at most 16 KB. Service ahead of the least served class is charged
+///                to no class in this time: nothing is paid back. In a backlog that lasts, shares are exact after it.
+///                (0: strict minimum service, as in the paper.)
 ///   ahead=inf    the least remaining of all goes first, of any user: a baseline that shows the price of fairness.
 /// A class's lead or lag scales with its users: those who join later divide it among them (Spread()). Where several
 /// schedulers share the link, requests waiting at the others count as waiting: msfrs_host::elsewhere.
@@ -46,8 +46,8 @@
 /// ahead of the least served class by at most `ahead`, in bytes of a class of weight 1, and of a user ahead of the
 /// least served user of the class by at most `user_ahead` bytes; none while the latter had no service for lead_time.
 /// Under backlog all classes come to be ahead by the same amount, so their shares do not change. Where several
-/// schedulers take turns (msfrs_host::sharers), both bounds double, and no class is too far ahead while any favour= is
-/// left: its next slot may be at another scheduler, which has no new item.
+/// schedulers take turns (msfrs_host::sharers), both bounds double, and no class is too far ahead while any favour= is left:
+/// its next slot may be at another scheduler, which has no new item.
 ///
 /// Cost: a release or a charge is O(log classes + log users of the class + log items of the user); waking under
 /// wake=paper is O(classes), and so is a release while any favour= is left, or with ahead=inf.
@@ -73,9 +73,7 @@ void Spend(Instance &self, msfrs_flow &f, const int64_t amount, const bool ofFav
     const auto add = [](const double counter, const double service, const double most) {
         return std::max(0.0, std::min(counter + service, std::max(counter, most)));
     };
-    if (ofFavour)
-        self.favour.spend(bytes, self.now);
-    else
+    if (!ofFavour)
         *f.cls->service = add(cls.service(), bytes / cls.share(), classMost);
     flow.service = add(flow.service, bytes / f.weight, userMost);
     if (!AnybodyWaits(self))
@@ -117,7 +115,7 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     self->lead = static_cast<double>(params[5].i);
     self->leadTime = params[6].d * 1e9;
     self->leadFloor = static_cast<double>(params[7].i);
-    self->favour = Favour(self->sorted ? static_cast<double>(params[8].i) : 0);
+    self->favour = Favour(self->sorted ? params[8].d * 1e9 : 0);
     self->lag = params[9].i;
     self->lagTime = params[10].d * 1e9;
     self->debt = params[11].i;
@@ -304,6 +302,7 @@ void Picked(void *const inst, msfrs_item *const i, const msfrs_time now)
     flow.servedAt = now;
     flow.outOfOrder = flow.sorted && flow.items.top() != i;
     const bool ofFavour = StateOf(i).ofFavour = self.favour.left(now) > 0 && cls.service() > self.queued.keyAt(0);
+    self.favour.picked(ofFavour);
     Erase(*i);
     // Spend() must see who still has items queued, and it settles, too.
     if (i->flow->backlog == 0 || i->est[0] == 0)
@@ -370,8 +369,8 @@ const msfrs_param Params[] = {
     {"lead_time", MSFRS_REAL, "s", "15", 0.001, 1e6, nullptr,
      "wait of the others over which that goes down to a third"},
     {"lead_floor", MSFRS_INT, "bytes", "16384", 0, 1e9, nullptr, "what is left of it however long they wait"},
-    {"favour", MSFRS_INT, "bytes", "1048576", 0, 1e9, nullptr,
-     "how much classes may have out of turn, the least left first, after a second in which nobody waits"},
+    {"favour", MSFRS_REAL, "s", "60", 0, 3600, nullptr,
+     "how long short responses may go out of turn at most; a second in which nobody waits earns 15 s"},
     {"lag", MSFRS_INT, "bytes", "98304", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
     {"lag_time", MSFRS_REAL, "s", "30", 0, 1e6, nullptr, "pause over which that goes down to nothing"},
     {"debt", MSFRS_INT, "bytes", "1048576", 0, 1e9, nullptr,

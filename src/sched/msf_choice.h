@@ -118,8 +118,13 @@ inline const FlowState &LeastLeft(const Instance &self)
 /// The user, of all classes, that goes next; something must be queued.
 inline const FlowState &NextUser(const Instance &self)
 {
-    if (self.ahead == NoBound || self.favour.left(self.now) > 0)
+    if (self.ahead == NoBound)
         return LeastLeft(self);
+    if (self.favour.next(self.now)) {
+        const auto &user = LeastLeft(self);
+        if (Left(*Next(user)) <= Little)
+            return user;
+    }
     return NextUser(self, *self.queued.top());
 }
 

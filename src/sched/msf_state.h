@@ -23,12 +23,13 @@ enum Order { Remaining, Attained };
 constexpr msfrs_time Never = -1;
 constexpr double NoBound = std::numeric_limits<double>::infinity();
 constexpr int64_t Small = 4096; ///< bytes: least size that a response of unknown size counts as
+constexpr double Little = 16384; ///< bytes: a response with more left does not go out of turn; a default quantum
 
 struct ItemState {
     ItemLinks links;          ///< in ItemQueue's list; first, as ItemList expects
     uint32_t place;           ///< position in ItemQueue's heap
     bool listed;              ///< whether it is in the list
-    bool ofFavour;            ///< its service is charged to Favour
+    bool ofFavour;            ///< went out of turn: no class is charged for it
 };
 
 inline ItemState &StateOf(const msfrs_item *const i) { return *static_cast<ItemState *>(i->state); }
@@ -164,28 +165,25 @@ struct ClassTraits {
     }
 };
 
-/// Bytes that classes may have out of turn.
+/// For how much longer responses with little left may go out of turn.
 class Favour {
 public:
     explicit Favour(const double most = 0): most_(most) {}
 
+    /// \returns ns
     double left(const msfrs_time now) const
     {
-        return waits_ ? left_ : std::min(most_, left_ + most_ * static_cast<double>(now - since_) / Earned);
+        const auto passed = static_cast<double>(now - since_);
+        return waits_ ? std::max(left_ - passed, 0.0) : std::min(left_ + Earned * passed, most_);
     }
-    /// Takes more than is left, too, since an estimate may be refunded. While nobody waits it takes nothing from
-    /// anybody.
-    /// \param bytes < 0: a refund
-    void spend(const double bytes, const msfrs_time now)
+    /// Whether the next slot may go out of turn: at most every second one, so that no class waits for all others.
+    bool next(const msfrs_time now) const { return inTurn_ && left(now) > 0; }
+    bool inTurn() const { return inTurn_; } ///< whether the latest slot was
+    void picked(const bool outOfTurn) { inTurn_ = !outOfTurn; }
+    void restore(const double left, const bool inTurn, const msfrs_time now)
     {
-        if (bytes < 0 || waits_)
-            set(left(now) - bytes, now);
-    }
-    /// Starts with so many bytes, while nobody waits.
-    void restore(const double bytes, const msfrs_time now)
-    {
-        set(bytes, now);
-        waits_ = false;
+        set(left, now);
+        inTurn_ = inTurn;
     }
     /// Sets whether anybody waits from now on.
     void settle(const bool waits, const msfrs_time now)
@@ -197,17 +195,17 @@ public:
     }
 
 private:
-    static constexpr double Earned = 1e9; ///< ns in which nobody waits that earn all
+    static constexpr double Earned = 15; ///< by each ns in which nobody waits
 
-    void set(const double bytes, const msfrs_time now)
+    void set(const double left, const msfrs_time now)
     {
-        left_ = std::min(bytes, most_);
+        left_ = std::min(left, most_);
         since_ = now;
     }
 
-    double most_, left_ = 0;
+    double most_, left_ = 0; ///< ns
     msfrs_time since_ = 0;
-    bool waits_ = false;
+    bool waits_ = false, inTurn_ = true;
 };
 
 struct Instance {

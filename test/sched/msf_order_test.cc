@@ -206,7 +206,7 @@ TEST_F(AttainedOrder, KnowsNoSizes)
 /// Two classes of weight 1. The class that is ahead has fewer bytes remaining.
 class OutOfTurn : public ::testing::Test {
 protected:
-    explicit OutOfTurn(const std::string &settings = "ahead=0 favour=10000",
+    explicit OutOfTurn(const std::string &settings = "ahead=0 favour=0.6",
                        int64_t (*estimate)(int64_t) = Driver::Setup().estimate):
         d(ParseVariant("msf lag=0 " + settings), setup(estimate))
     {}
@@ -234,17 +234,18 @@ protected:
         d.requeue(*large);
         d.remove(*waits);
     }
-    /// Consecutive turns of 500 bytes of `small`.
-    int inARow()
+    /// The next turns, of 500 bytes and 100 ms: s for `small`, l for `large`.
+    std::string turns(const int count)
     {
-        for (int turns = 0; turns < 100; ++turns) {
+        std::string order;
+        for (int n = 0; n < count; ++n) {
             auto *const t = d.pick();
             d.charge(*t, 500);
             d.requeue(*t);
-            if (t == large)
-                return turns;
+            order += t == large ? 'l' : 's';
+            d.clock.advance(Second / 10);
         }
-        return 100;
+        return order;
     }
 
     /// A fresh item of the class that is ahead, released by the reserve.
@@ -262,20 +263,26 @@ protected:
 TEST_F(OutOfTurn, NothingIsHadBeforeItIsEarned)
 {
     begin(0);
-    EXPECT_EQ(inARow(), 0);
+    EXPECT_EQ(turns(4), "llll");
 }
 
-TEST_F(OutOfTurn, ASecondWithoutAnybodyWhoWaitsEarnsAllOfIt)
+TEST_F(OutOfTurn, WhatIsShortHasEverySecondTurnForThatTime)
 {
     begin(3600 * Second);
-    EXPECT_EQ(inARow(), 20);
-    EXPECT_EQ(inARow(), 0) << "nothing is earned while somebody waits";
+    EXPECT_EQ(turns(10), "slslslllll");
 }
 
-TEST_F(OutOfTurn, LessThanASecondEarnsItsShare)
+TEST_F(OutOfTurn, EachSecondWithoutAnybodyWhoWaitsEarnsFifteen)
 {
-    begin(Second / 2);
-    EXPECT_EQ(inARow(), 10);
+    begin(Second * 4 / 10 / 15);
+    EXPECT_EQ(turns(8), "slslllll");
+}
+
+TEST_F(OutOfTurn, WhatIsLongHasNone)
+{
+    begin(3600 * Second);
+    d.expect(*small, 16385);
+    EXPECT_EQ(turns(4), "llll");
 }
 
 TEST_F(OutOfTurn, WhileSomebodyWaitsElsewhereNothingIsEarned)
@@ -283,16 +290,17 @@ TEST_F(OutOfTurn, WhileSomebodyWaitsElsewhereNothingIsEarned)
     d.engine().waitElsewhere(1);
     d.remove(*d.arrive(ofSmall, "s", 0, "before"));
     begin(3600 * Second);
-    EXPECT_EQ(inARow(), 0);
+    EXPECT_EQ(turns(4), "llll");
     d.engine().waitElsewhere(0);
-    EXPECT_EQ(inARow(), 0) << "here somebody waits all the time";
+    d.clock.advance(Second);
+    EXPECT_EQ(turns(4), "llll") << "here somebody waits all the time";
 }
 
 TEST_F(OutOfTurn, ItIsNotPaidBack)
 {
     begin(Second);
     const double before = *ofSmall.service;
-    EXPECT_EQ(inARow(), 20);
+    EXPECT_EQ(turns(6), "slslsl");
     EXPECT_EQ(*ofSmall.service, before);
 }
 
@@ -304,18 +312,20 @@ TEST_F(OutOfTurn, OfSeveralSchedulersTheReserveGivesItToo)
     const auto *const item = fresh();
     ASSERT_TRUE(item);
     EXPECT_EQ(item->name, "new");
-    while (inARow() > 0) {}
+    d.clock.advance(Second);
     EXPECT_EQ(fresh(), nullptr);
 }
 
 struct Estimated : OutOfTurn {
-    Estimated(): OutOfTurn("ahead=0 favour=10000", [](int64_t) { return int64_t(2000); }) {}
+    Estimated(): OutOfTurn("ahead=0 favour=0.6", [](int64_t) { return int64_t(2000); }) {}
 };
 
-TEST_F(Estimated, WhatIsNotUsedIsGivenBack)
+TEST_F(Estimated, NeitherAnEstimateNorItsRefundIsCharged)
 {
     begin(Second);
-    EXPECT_EQ(inARow(), 20);
+    const double before = *ofSmall.service;
+    EXPECT_EQ(turns(6), "slslsl");
+    EXPECT_EQ(*ofSmall.service, before);
 }
 
 struct NoFavour : OutOfTurn {
@@ -327,7 +337,7 @@ TEST_F(NoFavour, TheLeastServedClassGoesFirst)
     begin(3600 * Second);
     d.engine().share(1);
     EXPECT_EQ(fresh(), nullptr);
-    EXPECT_EQ(inARow(), 0);
+    EXPECT_EQ(turns(4), "llll");
 }
 
 struct NoShares : OutOfTurn {
@@ -337,7 +347,7 @@ struct NoShares : OutOfTurn {
 TEST_F(NoShares, TheLeastLeftGoesFirstWhateverItHasHad)
 {
     begin(0);
-    EXPECT_EQ(inARow(), 100);
+    EXPECT_EQ(turns(100), std::string(100, 's'));
 }
 
 TEST(MsfOrder, RefusesWhatWouldHaveNoEffect)
