@@ -65,18 +65,25 @@ def why_not(hosts):
 
 
 def refused():
-    """Why a guest does not start here although its packages are there; None if it does. It is tried without a file
-    system: then it panics within two seconds, but after it has checked what the machine lets it do (sandboxes forbid
-    ptrace)."""
+    """Why a guest does not start here although its packages are there; None if it does. It is started without
+    interfaces: sandboxes forbid ptrace, and before it runs a program nobody knows whether it can (with AMX, a
+    processor's registers are more than user-mode Linux 6.1 has room for)."""
     with tempfile.TemporaryDirectory() as directory:
         try:
-            said = subprocess.run([KERNEL, f'mem={MEMORY}', 'con=null', 'con0=null,fd:1', f'uml_dir={directory}/'],
+            said = subprocess.run([KERNEL, f'mem={MEMORY}', f'initrd={_image(pathlib.Path(directory) / "guest")}', 'quiet',
+                                   'con=null', 'con0=null,fd:1', f'uml_dir={directory}/'],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  timeout=BOOT_S, check=False).stdout.decode(errors='replace').strip()
+                                  timeout=BOOT_S, check=False).stdout.decode(errors='replace')
         except subprocess.TimeoutExpired:
-            said = f'no end of its checks within {BOOT_S:g} s'
-    why = said.splitlines()[-1] if said else 'it says nothing'
-    return None if 'Linux version' in said else f'and a guest for it does not start here: {why}'
+            said = f'it has not started within {BOOT_S:g} s'
+    return None if DONE.search(said) else f'and a guest for it does not start here: {why_ended(said)}'
+
+
+def why_ended(said):
+    """The line of a kernel's messages that says why it ended: the last one, or the last before its panic."""
+    before, panic, _ = said.partition('Kernel panic')
+    lines = [line.strip() for line in before.splitlines() if line.strip()]
+    return lines[-1] if lines else panic or 'it says nothing'
 
 
 class Guest:

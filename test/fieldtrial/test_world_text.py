@@ -326,7 +326,11 @@ def test_there_is_no_guest_without_its_packages_or_in_containers(monkeypatch, tm
 
 
 @pytest.mark.parametrize('says, why', [
-    ('Checking that ptrace can change system call numbers...OK\nLinux version 6.1\nKernel panic', None),
+    ('Linux version 6.1\n=DONE= 0', None),
+    ('mmapper_init failed\nuserspace - ptrace set fp regs failed, errno = 14\nKernel panic - not syncing\n [<60>] panic',
+     'and a guest for it does not start here: userspace - ptrace set fp regs failed, errno = 14'),
+    ('Kernel panic - not syncing', 'and a guest for it does not start here: Kernel panic'),
+    ('', 'and a guest for it does not start here: it says nothing'),
     ('Checking ptrace...ptrace: Operation not permitted',
      'and a guest for it does not start here: Checking ptrace...ptrace: Operation not permitted')])
 def test_a_sandbox_that_forbids_a_guest_is_no_fault_of_the_run(monkeypatch, tmp_path, says, why):
@@ -334,6 +338,7 @@ def test_a_sandbox_that_forbids_a_guest_is_no_fault_of_the_run(monkeypatch, tmp_
     program.write_text(f'#!/bin/sh\nprintf "%s\\n" "{says}"\nexit 1\n')
     program.chmod(0o755)
     monkeypatch.setattr(guest, 'KERNEL', str(program))
+    monkeypatch.setattr(guest, '_image', lambda directory: directory)
     assert guest.refused() == why
     host = Recorder(lacking=('cake', 'cake_mq'))
     monkeypatch.setattr(preflight, '_probe', lambda hosts: contextlib.nullcontext(host))
