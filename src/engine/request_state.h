@@ -262,6 +262,7 @@ struct RequestScheduler::Impl {
         uint32_t responses = 0; ///< of one user, in service, that have begun to arrive
     };
     Receivers receivers(const NamedFlow &);
+    void lookAtReceivers();
     double userShare(const Request &, msfrs_time base);
     int windowOf(msfrs_time base) const;
     int mostBuffer() const;
@@ -330,7 +331,11 @@ struct RequestScheduler::Impl {
     FlightCredit credit;
     QueueTarget queueTarget;
     ServiceLag lag;
-    uint64_t rounds = 0; ///< number of receivers() calls, to count each user once
+    struct {
+        uint64_t round = 0;   ///< number of the latest look
+        double weights = 0;   ///< Receivers::weights, as of it
+        size_t stillGood = 0; ///< number of receivers() calls until the next
+    } receivers_;
     msfrs_time usualBase = 0;                     ///< ns: base RTT where a server's own is unknown
     QueueEstimate path;
     std::optional<Capacity> capacity;             ///< only where C is estimated

@@ -123,6 +123,30 @@ TEST_F(RequestBytes, AWindowIsTheUsersShareByWeightDividedAmongItsResponses)
     EXPECT_NEAR(s->receiveBuffer(*gold.request, 50 * Ms), 80'000 + 1460, 2);
 }
 
+/// With 201 in service every fourth read looks at all of them.
+TEST_F(RequestBytes, OfManyInServiceOneHasItsShareWithinAFewReads)
+{
+    config.rate = 800e6;
+    config.rtt = 300 * Ms;
+    config.window.reserve = 10;
+    start(0);
+    std::vector<TestOwner *> all;
+    for (int n = 0; n < 201; ++n) {
+        all.push_back(&hold(1, std::to_string(n), "1"));
+        charge(*all.back(), 1);
+    }
+    ASSERT_EQ(s->window().outstanding, 201);
+    const auto window = [&] {
+        for (int read = 0; read < 3; ++read)
+            s->receiveBuffer(*all[0]->request, 50 * Ms);
+        return s->receiveBuffer(*all[0]->request, 50 * Ms);
+    };
+    EXPECT_NEAR(window(), 8e6 / 201 + 1460, 2);
+    for (int n = 1; n < 201; ++n)
+        done(*all[n]);
+    EXPECT_NEAR(window(), 8e6 + 1460, 2);
+}
+
 TEST_F(RequestBytes, WhatEndsWithItsTurnComesInOneRoundTrip)
 {
     auto &a = hold(0, "a", "a");
