@@ -69,21 +69,26 @@ def refused():
     interfaces: sandboxes forbid ptrace, and before it runs a program nobody knows whether it can (with AMX, a
     processor's registers are more than user-mode Linux 6.1 has room for)."""
     with tempfile.TemporaryDirectory() as directory:
+        command = _command(pathlib.Path(directory), 'null')
         try:
-            said = subprocess.run([KERNEL, f'mem={MEMORY}', f'initrd={_image(pathlib.Path(directory) / "guest")}', 'quiet',
-                                   'con=null', 'con0=null,fd:1', f'uml_dir={directory}/'],
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            said = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   timeout=BOOT_S, check=False).stdout.decode(errors='replace')
         except subprocess.TimeoutExpired:
             said = f'it has not started within {BOOT_S:g} s'
-    return None if DONE.search(said) else f'and a guest for it does not start here: {why_ended(said)}'
+    return None if DONE.search(said) else f'and a guest for it does not start here: {_why_ended(said)}'
 
 
-def why_ended(said):
+def _why_ended(said):
     """The line of a kernel's messages that says why it ended: the last one, or the last before its panic."""
     before, panic, _ = said.partition('Kernel panic')
     lines = [line.strip() for line in before.splitlines() if line.strip()]
     return lines[-1] if lines else panic or 'it says nothing'
+
+
+def _command(directory, reads):
+    """The command that starts a guest, without interfaces. reads: what its console reads, as con0= has it."""
+    return [KERNEL, f'mem={MEMORY}', f'initrd={_image(directory / "guest")}', f'uml_dir={directory}/', 'quiet',
+            'con=null', f'con0={reads},fd:1']
 
 
 class Guest:
@@ -101,16 +106,15 @@ class Guest:
                 host.run('ip', 'link', 'set', member, 'master', f'br-{tap}')
             for member in (tap, f'br-{tap}'):
                 host.run('ip', 'link', 'set', member, 'up')
-        image = _image(scenario.directory / 'guest')
+        command = _command(scenario.directory, 'fd:0')
         mine, its = os.pipe(), os.pipe()
         self._write, self._read = mine[1], its[0]
         self._text = ''
         scenario.when_left(self._close)
         try:
             self._daemon = scenario.start(
-                host, [KERNEL, f'mem={MEMORY}', f'initrd={image}', f'uml_dir={scenario.directory}/', 'quiet',
-                       'vec0:transport=tap,ifname=tap0,depth=64', 'vec1:transport=tap,ifname=tap1,depth=64',
-                       'con=null', 'con0=fd:0,fd:1'], 'guest.log', command='the guest', stdin=mine[0], stdout=its[1])
+                host, [*command, 'vec0:transport=tap,ifname=tap0,depth=64', 'vec1:transport=tap,ifname=tap1,depth=64'],
+                'guest.log', command='the guest', stdin=mine[0], stdout=its[1])
         finally:
             os.close(mine[0])
             os.close(its[1])

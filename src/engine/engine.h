@@ -57,8 +57,9 @@ struct NamedFlow : msfrs_flow {
     uint32_t party = 0;           ///< its host's; initially 0
     int64_t owed = 0;             ///< likewise; carried over to another engine
     ServiceLag::User lag;         ///< its host's; carried over to another engine
-    uint64_t counted = 0, silent = 0; ///< its host's: the last count of users that included it, or left it out
-    uint32_t responses = 0;       ///< likewise: in that count
+    uint64_t counted = 0;         ///< its host's: the last count of users that met it
+    uint32_t responses = 0;       ///< likewise: those that had begun, in that count
+    bool silent = false;          ///< likewise: it left the user out
     struct {
         double length = 0;
         uint32_t place = 0;

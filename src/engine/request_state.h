@@ -335,7 +335,7 @@ struct RequestScheduler::Impl {
         uint64_t round = 0;   ///< number of the latest look
         double weights = 0;   ///< Receivers::weights, as of it
         size_t stillGood = 0; ///< number of receivers() calls until the next
-    } receivers_;
+    } looked;
     msfrs_time usualBase = 0;                     ///< ns: base RTT where a server's own is unknown
     QueueEstimate path;
     std::optional<Capacity> capacity;             ///< only where C is estimated

@@ -24,8 +24,8 @@ constexpr double Booked = 1.5;
 constexpr double LagGain = 0.3;
 /// Multiple of C that is booked where windows divide the link: as with turns, the last release exceeds C a little.
 constexpr double Divided = 1.1;
-/// Responses in service up to which each read looks at all of them; with N, each N/64th does. Half or double changes the
-/// cost of a read on links of 100 Mbit/s and more.
+/// Responses in service up to which each read looks at all of them; with N, each N/64th does. Half or double changes
+/// the cost of a read on links of 100 Mbit/s and more.
 constexpr size_t FewInService = 64;
 
 int RequestScheduler::Impl::mostBuffer() const
@@ -70,35 +70,30 @@ uint32_t RequestScheduler::Impl::activeUsers() const
 /// of the windows to others.
 RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const NamedFlow &of)
 {
-    if (receivers_.stillGood == 0)
+    if (looked.stillGood == 0)
         lookAtReceivers();
     else
-        --receivers_.stillGood;
-    const bool left = of.silent == receivers_.round;
-    return {receivers_.weights + (left ? of.cls->weight : 0), of.counted == receivers_.round ? of.responses : 0};
+        --looked.stillGood;
+    const bool counted = of.counted == looked.round;
+    return {looked.weights + (counted && of.silent ? of.cls->weight : 0), counted ? of.responses : 0};
 }
 
 /// Looks at all in service: with many, the more seldom, so that a read costs the same at any rate.
 void RequestScheduler::Impl::lookAtReceivers()
 {
-    const auto round = ++receivers_.round;
-    receivers_.stillGood = inService() / FewInService;
-    receivers_.weights = activeWeights();
+    looked = {looked.round + 1, activeWeights(), inService() / FewInService};
     for (const auto list : {&served, &early}) {
         for (const auto r : *list) {
+            auto &flow = flowOf(*r);
+            if (std::exchange(flow.counted, looked.round) != looked.round) {
+                flow.responses = 0;
+                flow.silent = flow.backlog == 0;
+                looked.weights -= flow.silent ? flow.cls->weight : 0;
+            }
             if (r->item->attained == 0)
                 continue;
-            auto &flow = flowOf(*r);
-            flow.responses = flow.counted == round ? flow.responses + 1 : 1;
-            flow.counted = round;
-        }
-    }
-    for (const auto list : {&served, &early}) {
-        for (const auto r : *list) {
-            auto &flow = flowOf(*r);
-            if (flow.backlog > 0 || flow.counted == round || std::exchange(flow.silent, round) == round)
-                continue;
-            receivers_.weights -= flow.cls->weight;
+            ++flow.responses;
+            looked.weights += std::exchange(flow.silent, false) ? flow.cls->weight : 0;
         }
     }
 }

@@ -34,11 +34,11 @@
 ///                a share, the debt stays constant and the user gets nothing else. When they end, the user is served
 ///                again after the debt, however long they lasted. (The paper has no bound, nor has wake=paper here:
 ///                there an idle class owes nothing.)
-///   favour       while nobody waits each second earns 15 s, up to this time, in which short bursts pass as if there were
-///                no classes: at most every second slot goes out of turn, to the class whose next item has the least
-///                remaining for its weight, if that is at most 16 KB. Service ahead of the least served class is charged
-///                to no class in this time: nothing is paid back. In a backlog that lasts, shares are exact after it.
-///                (0: strict minimum service, as in the paper.)
+///   favour       while nobody waits each second earns 15 s, up to this time, in which short bursts pass as if there
+///                were no classes: at most every second slot goes out of turn, to the class whose next item has the
+///                least remaining for its weight, if that is at most 16 KB. Service ahead of the least served class is
+///                charged to no class in this time: nothing is paid back. In a backlog that lasts, shares are exact
+///                after it. (0: strict minimum service, as in the paper.)
 ///   ahead=inf    the least remaining of all goes first, of any user: a baseline that shows the price of fairness.
 /// A class's lead or lag scales with its users: those who join later divide it among them (Spread()). Where several
 /// schedulers share the link, requests waiting at the others count as waiting: msfrs_host::elsewhere.
@@ -46,8 +46,8 @@
 /// ahead of the least served class by at most `ahead`, in bytes of a class of weight 1, and of a user ahead of the
 /// least served user of the class by at most `user_ahead` bytes; none while the latter had no service for lead_time.
 /// Under backlog all classes come to be ahead by the same amount, so their shares do not change. Where several
-/// schedulers take turns (msfrs_host::sharers), both bounds double, and no class is too far ahead while any favour= is left:
-/// its next slot may be at another scheduler, which has no new item.
+/// schedulers take turns (msfrs_host::sharers), both bounds double, and no class is too far ahead while any favour= is
+/// left: its next slot may be at another scheduler, which has no new item.
 ///
 /// Cost: a release or a charge is O(log classes + log users of the class + log items of the user); waking under
 /// wake=paper is O(classes), and so is a release while any favour= is left, or with ahead=inf.

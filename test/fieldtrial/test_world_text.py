@@ -327,7 +327,7 @@ def test_there_is_no_guest_without_its_packages_or_in_containers(monkeypatch, tm
 
 @pytest.mark.parametrize('says, why', [
     ('Linux version 6.1\n=DONE= 0', None),
-    ('mmapper_init failed\nuserspace - ptrace set fp regs failed, errno = 14\nKernel panic - not syncing\n [<60>] panic',
+    ('mmapper_init failed\nuserspace - ptrace set fp regs failed, errno = 14\nKernel panic - not syncing\n [<60>]',
      'and a guest for it does not start here: userspace - ptrace set fp regs failed, errno = 14'),
     ('Kernel panic - not syncing', 'and a guest for it does not start here: Kernel panic'),
     ('', 'and a guest for it does not start here: it says nothing'),
