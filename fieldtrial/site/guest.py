@@ -25,6 +25,8 @@ KERNEL, BUSYBOX, MODULES = 'linux.uml', '/bin/busybox', pathlib.Path('/usr/lib/u
 #: Debian packages that have these.
 PACKAGES = 'user-mode-linux and busybox-static'
 MEMORY = '96M'
+#: Preloaded into the kernel.
+REGISTERS = pathlib.Path(__file__).with_name('guest_registers.c')
 #: Kernel modules, loaded in this order; those built into a kernel do not exist as files.
 WANTED = ('sch_ingress', 'cls_matchall', 'act_mirred', 'cls_u32', 'sch_htb', 'sch_fq_codel', 'sch_cake')
 #: Programs of the machine that run in the guest, with their libraries.
@@ -66,15 +68,19 @@ def why_not(hosts):
 
 def refused():
     """Why a guest does not start here although its packages are there; None if it does. It is started without
-    interfaces: sandboxes forbid ptrace, and before it runs a program nobody knows whether it can (with AMX, a
-    processor's registers are more than user-mode Linux 6.1 has room for)."""
-    with tempfile.TemporaryDirectory() as directory:
-        command = _command(pathlib.Path(directory), 'null')
-        try:
-            said = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  timeout=BOOT_S, check=False).stdout.decode(errors='replace')
-        except subprocess.TimeoutExpired:
-            said = f'it has not started within {BOOT_S:g} s'
+    interfaces: sandboxes forbid ptrace, and before it runs a program nobody knows whether it can."""
+    said, end = '', time.monotonic() + BOOT_S
+    with tempfile.TemporaryDirectory() as directory, subprocess.Popen(
+            _command(pathlib.Path(directory)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT) as kernel:
+        while not DONE.search(said):
+            if not select.select([kernel.stdout], [], [], max(end - time.monotonic(), 0))[0]:
+                said += f'\nit has not started within {BOOT_S:g} s'
+                break
+            if not (more := os.read(kernel.stdout.fileno(), 65536)):
+                break
+            said += more.decode(errors='replace')
+        kernel.terminate()
     return None if DONE.search(said) else f'and a guest for it does not start here: {_why_ended(said)}'
 
 
@@ -85,10 +91,12 @@ def _why_ended(said):
     return lines[-1] if lines else panic or 'it says nothing'
 
 
-def _command(directory, reads):
-    """The command that starts a guest, without interfaces. reads: what its console reads, as con0= has it."""
-    return [KERNEL, f'mem={MEMORY}', f'initrd={_image(directory / "guest")}', f'uml_dir={directory}/', 'quiet',
-            'con=null', f'con0={reads},fd:1']
+def _command(directory):
+    """The command that starts a guest, without interfaces; its console is standard input and output."""
+    registers = directory / 'registers.so'
+    subprocess.run(['gcc', '-shared', '-fPIC', '-O2', '-o', registers, REGISTERS, '-ldl'], check=True)
+    return ['env', f'LD_PRELOAD={registers}', KERNEL, f'mem={MEMORY}', f'initrd={_image(directory / "guest")}',
+            f'uml_dir={directory}/', 'quiet', 'con=null', 'con0=fd:0,fd:1']
 
 
 class Guest:
@@ -106,7 +114,7 @@ class Guest:
                 host.run('ip', 'link', 'set', member, 'master', f'br-{tap}')
             for member in (tap, f'br-{tap}'):
                 host.run('ip', 'link', 'set', member, 'up')
-        command = _command(scenario.directory, 'fd:0')
+        command = _command(scenario.directory)
         mine, its = os.pipe(), os.pipe()
         self._write, self._read = mine[1], its[0]
         self._text = ''

@@ -347,6 +347,16 @@ def test_a_sandbox_that_forbids_a_guest_is_no_fault_of_the_run(monkeypatch, tmp_
     assert found == ({'router-cake': f'this kernel has no CAKE (sch_cake), {why}'} if why else {})
 
 
+def test_a_guest_that_does_not_come_up_is_ended(monkeypatch, tmp_path):
+    program = tmp_path / 'linux'
+    program.write_text('#!/bin/sh\nexec cat\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(guest, 'KERNEL', str(program))
+    monkeypatch.setattr(guest, '_image', lambda directory: directory)
+    monkeypatch.setattr(guest, 'BOOT_S', 0.0)
+    assert guest.refused() == 'and a guest for it does not start here: it has not started within 0 s'
+
+
 def test_a_guest_stands_in_one_cable(world):
     made = World(rate_bps=2e6, guest=True)
     with pytest.raises(TrialError, match='between one gateway and one host of users'):
