@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace msfrs {
 
@@ -34,6 +35,15 @@ void EachLevel(msfrs_flow &f, const Visit &visit)
     visit(f);
     for (auto c = f.cls; c; c = c->parent)
         visit(*c);
+}
+
+std::vector<double> Read(const msfrs_plugin &plugin, void (*const gauges)(void *, const msfrs_class *, double *),
+                         void *const state, const msfrs_class *const c)
+{
+    std::vector<double> values(plugin.n_gauges);
+    if (gauges && !values.empty())
+        gauges(state, c, values.data());
+    return values;
 }
 
 } // namespace
@@ -535,6 +545,16 @@ bool Engine::isQueued(const msfrs_item &item) const
 bool Engine::isMarked(const msfrs_item &item) const
 {
     return static_cast<const ItemRecord &>(item).is(ItemRecord::Marked);
+}
+
+std::vector<double> Engine::gauges(const msfrs_class *const c) const
+{
+    return Read(scheduler(), schedOps_->gauges, schedState_, c);
+}
+
+std::vector<double> Engine::aqmGauges(const msfrs_class *const c) const
+{
+    return aqmOps_ ? Read(*aqm(), aqmOps_->gauges, aqmState_, c) : std::vector<double>();
 }
 
 } // namespace msfrs

@@ -10,7 +10,7 @@
 ///     dropped      |  +--remove(), pick() where the AQM drops it--> (freed, dropped)
 ///                  +-----requeue()-----+
 ///
-/// Invariants, checked by auditLaws(): offered = dropped + queued + in service + done, in items and in
+/// Invariants, checked by AuditLaws() of the tests: offered = dropped + queued + in service + done, in items and in
 /// estimated cost; every class's and flow's counters are the sums over its items; an item is in its flow's
 /// list exactly while it is queued; a class or flow with items is never freed.
 #pragma once
@@ -199,11 +199,9 @@ public:
     /// Bytes of memory for one queued item, for reports.
     size_t itemSize() const;
 
-    /// Recounts everything. \returns an empty string, or the first law that does not hold
-    std::string auditLaws() const;
-
 private:
     friend class Migration; ///< migrate.cc
+    friend std::string AuditLaws(const Engine &); ///< test/support/audit.h
     struct ClassRecord;
     struct ItemRecord;
     struct ItemCosts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The reports of RequestScheduler, and the check of what must hold of requests in any state.
+/// The reports of RequestScheduler.
 #include "engine/request_state.h"
 
 #include <algorithm>
@@ -170,33 +170,6 @@ RequestScheduler::Trace RequestScheduler::trace(const Request &r, const msfrs_ti
     t.wplus = r.wplus;
     t.bytes = r.bytes;
     return t;
-}
-
-std::string RequestScheduler::auditLaws() const
-{
-    const auto &self = *impl_;
-    if (auto fault = self.engine->auditLaws(); !fault.empty())
-        return fault;
-    if (self.engine->totals().inService.items != self.served.size())
-        return "what the engine has in service is not what the requests say";
-    if (self.engine->totals().queued.items != self.waiting.size() + self.paused.size() + self.early.size())
-        return "what the engine has queued is not what the requests say";
-    for (const auto &slot : self.slots) {
-        const auto &stats = slot.stats;
-        const auto among = [&](const std::list<Request *> &list) {
-            return std::count_if(list.begin(), list.end(), [&](const Request *const r) { return r->stats == stats; });
-        };
-        if (among(self.early) != stats->early || among(self.paused) != stats->paused ||
-                among(self.resting) != stats->resting)
-            return "class " + slot.stats->name + ": what queues early, is paused or rests is not what was counted";
-    }
-    for (const auto list : {&self.waiting, &self.paused, &self.served, &self.early}) {
-        for (const auto *const r : *list) {
-            if (!r->item || r->item->host != r || r->stats->name != r->item->flow->cls->name)
-                return "a request is not of the class in which its item is";
-        }
-    }
-    return {};
 }
 
 } // namespace msfrs

@@ -303,10 +303,6 @@ public:
     uint32_t classIndex(std::string_view name) const; ///< UINT32_MAX if there is none
     const RequestConfig &config() const;
 
-    /// Recounts everything: the engine's laws, W, and the early, paused and idle requests of each class.
-    /// \returns an empty string, or the first law that does not hold
-    std::string auditLaws() const;
-
     /// Figures of one request for access.log.
     struct Trace {
         std::string className;
@@ -322,6 +318,7 @@ public:
     Trace trace(const Request &, msfrs_time now) const;
 
 private:
+    friend std::string AuditLaws(const RequestScheduler &); ///< test/support/audit.h
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The common contract of cost, of estimates and actual use; limits and AQMs; random lives.
+#include "support/audit.h"
 #include "support/engine_driver.h"
 
 #include <gtest/gtest.h>
@@ -126,7 +127,7 @@ TEST_F(CostTest, EveryQuantumHasItsOwnEstimate)
     engine->requeue(*request, next, 1);
     EXPECT_EQ(man.spent[0], 400) << "what the first quantum had too much is given back";
     EXPECT_EQ(flow->backlog_cost, 500);
-    EXPECT_EQ(engine->auditLaws(), "");
+    EXPECT_EQ(AuditLaws(*engine), "");
     msfrs_time wake;
     ASSERT_EQ(engine->pick(1, MSFRS_PICK_ANY, wake), request);
     EXPECT_EQ(man.spent[0], 900);
@@ -135,7 +136,7 @@ TEST_F(CostTest, EveryQuantumHasItsOwnEstimate)
     EXPECT_EQ(request->attained, 1100);
     engine->done(*request, 1);
     EXPECT_EQ(man.spent[0], 1100);
-    EXPECT_EQ(engine->auditLaws(), "");
+    EXPECT_EQ(AuditLaws(*engine), "");
 }
 
 TEST_F(CostTest, WhatIsStillToComeOfATurnStaysChargedWhileTheItemQueues)
@@ -157,7 +158,7 @@ TEST_F(CostTest, WhatIsStillToComeOfATurnStaysChargedWhileTheItemQueues)
     engine->charge(*request, 0, 7, 1);
     EXPECT_EQ(man.spent[0], 1407);
     EXPECT_EQ(flow->bytes(), 1407u);
-    EXPECT_EQ(engine->auditLaws(), "");
+    EXPECT_EQ(AuditLaws(*engine), "");
 
     engine->requeue(*request, next, 2, 40);
     EXPECT_EQ(man.spent[0], 1447) << "the estimate is used up";
@@ -169,7 +170,7 @@ TEST_F(CostTest, WhatIsStillToComeOfATurnStaysChargedWhileTheItemQueues)
     engine->chargeQueued(*request, 150, 3);
     engine->remove(*request, 3, MSFRS_GONE);
     EXPECT_EQ(man.spent[0], 1697) << "what does not come is given back";
-    EXPECT_EQ(engine->auditLaws(), "");
+    EXPECT_EQ(AuditLaws(*engine), "");
 }
 
 TEST_F(CostTest, ResourcesAreCountedApart)
@@ -226,7 +227,7 @@ TEST(EngineAqm, Verdicts)
     EXPECT_EQ(item->flags, uint32_t(MSFRS_ECN_CAPABLE));
     mark.engine().remove(*item, 0, MSFRS_GONE);
     EXPECT_EQ(mark.engine().offer(f, est, nullptr, 0, item), Engine::Offer::Dropped) << "nobody would see the mark";
-    EXPECT_EQ(mark.engine().auditLaws(), "");
+    EXPECT_EQ(AuditLaws(mark.engine()), "");
     EXPECT_EQ(mark.host.logged(0), "");
 }
 
@@ -337,7 +338,7 @@ TEST(EngineAqm, AVictimThatTheHostCannotLoseStays)
     EXPECT_EQ(verdict, Engine::Offer::Dropped);
     EXPECT_EQ(asked, 1);
     EXPECT_TRUE(d.engine().isQueued(*kept->item));
-    EXPECT_EQ(d.engine().auditLaws(), "");
+    EXPECT_EQ(AuditLaws(d.engine()), "");
     EXPECT_EQ(d.engine().totals().dropped.items, 1u);
 }
 

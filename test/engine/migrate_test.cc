@@ -3,6 +3,7 @@
 /// Moving work to another engine. conformance/moves_test.cc: a scheduler picks as if it had not moved;
 /// request_reconfigure_test.cc: requests in every state.
 #include "engine/migrate.h"
+#include "support/audit.h"
 #include "support/requests.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +72,7 @@ protected:
         } catch (const PluginError &error) {
             said = error.what();
             EXPECT_TRUE(now.empty()) << "the host was told before all was well";
-            EXPECT_EQ(from->auditLaws(), "");
+            EXPECT_EQ(AuditLaws(*from), "");
             EXPECT_EQ(from->totals().inService.items, 1u) << "the first engine has lost what it had";
             EXPECT_EQ(from->totals().queued.items, 2u);
             EXPECT_EQ(to->totals().inService.items, 0u) << "the other cannot be freed";
@@ -106,8 +107,8 @@ TEST_F(MigrateTest, NothingIsLost)
         flow->owed = 70;
         flow->lag.served = 50;
         migrate(sched, {"b", "a"});
-        EXPECT_EQ(to->auditLaws(), "");
-        EXPECT_EQ(from->auditLaws(), "");
+        EXPECT_EQ(AuditLaws(*to), "");
+        EXPECT_EQ(AuditLaws(*from), "");
         EXPECT_EQ(from->totals().inService.items, 0u);
         EXPECT_EQ(to->totals().inService.items, 1u);
         EXPECT_EQ(to->totals().queued.items, 2u);

@@ -3,6 +3,7 @@
 /// A full buffer: whose packet is dropped, and the effect on shares.
 #include "engine/push_out.h"
 
+#include "support/audit.h"
 #include "support/engine_driver.h"
 
 #include <algorithm>
@@ -116,7 +117,7 @@ TEST(PushOut, WhatTheHostKeepsStays)
     EXPECT_EQ(offer("b", false), Engine::Offer::Dropped);
     EXPECT_EQ(offer("b", true), Engine::Offer::Queued);
     EXPECT_EQ(engine.totals().dropped.items, 2u);
-    EXPECT_EQ(engine.auditLaws(), "");
+    EXPECT_EQ(AuditLaws(engine), "");
 }
 
 /// A link of 1 byte/us with a full buffer. \returns bytes of each class that were sent in 20 s

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Requests that are moved to another class in any state. RequestTest audits every step.
+#include "support/audit.h"
 #include "support/requests.h"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ protected:
         for (auto &o : owners)
             EXPECT_TRUE(o.ended) << o.name << " starved";
         EXPECT_EQ(s->window().outstanding, 0);
-        EXPECT_EQ(s->auditLaws(), "");
+        EXPECT_EQ(AuditLaws(*s), "");
     }
 };
 

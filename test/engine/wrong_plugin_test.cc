@@ -2,6 +2,7 @@
 /// \file
 /// Plugins with invalid answers (test/plugin/wrong.cc): the engine reports which and what, keeps its laws, and can be
 /// freed; so can a request scheduler, whose host then continues without it.
+#include "support/audit.h"
 #include "support/requests.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +40,7 @@ std::string Said(const Variant &sched, const Engine::Part &aqm)
     } catch (const PluginError &error) {
         said = error.what();
     }
-    EXPECT_EQ(engine.auditLaws(), "") << said;
+    EXPECT_EQ(AuditLaws(engine), "") << said;
     for (auto *const i : items) {
         if (i && !engine.isQueued(*i))
             engine.done(*i, 7);

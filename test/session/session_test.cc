@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "session/session.h"
 
+#include "support/audit.h"
 #include "support/host.h"
 #include "support/link_sim.h"
 #include "support/plugins.h"
@@ -82,7 +83,7 @@ protected:
     {
         for (const auto &peer : peers)
             end(*peer);
-        EXPECT_EQ(s->auditLaws(), "");
+        EXPECT_EQ(AuditLaws(*s), "");
     }
 
     Peer &hold(const std::string &user)

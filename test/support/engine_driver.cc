@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "support/audit.h"
 #include "support/engine_driver.h"
 
 #include "engine/migrate.h"
@@ -251,7 +252,7 @@ void Driver::migrate()
         t.cls = i.flow->cls;
     };
     Migrate(*next, *engine_, plan, clock.now());
-    EXPECT_EQ(next->auditLaws(), "") << "of the engine that was left";
+    EXPECT_EQ(AuditLaws(*next), "") << "of the engine that was left";
     next.reset();
     offered_ = queued_.size() + served_.size();
     dropped_ = done_ = 0;
@@ -267,7 +268,7 @@ int64_t Driver::bytesOf(const msfrs_class &c) const
 void Driver::audit(const char *const after)
 {
     const auto &totals = engine_->totals();
-    EXPECT_EQ(engine_->auditLaws(), "") << "after " << after;
+    EXPECT_EQ(AuditLaws(*engine_), "") << "after " << after;
     EXPECT_EQ(totals.offered.items, offered_) << "after " << after;
     EXPECT_EQ(totals.dropped.items, dropped_) << "after " << after;
     EXPECT_EQ(totals.queued.items, queued_.size()) << "after " << after;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Drives an engine with any scheduler (and any AQM), and checks after every call what must hold for all plugins:
-/// Engine::auditLaws(), the driver's own record of every item's state, work conservation, and the order within a flow
+/// AuditLaws(), the driver's own record of every item's state, work conservation, and the order within a flow
 /// if the plugin promises one.
 #pragma once
 

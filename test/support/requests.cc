@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "support/audit.h"
 #include "support/requests.h"
 
 namespace msfrs::test {
@@ -176,7 +177,7 @@ void RequestTest::check()
     EXPECT_EQ(inFlight, served);
     EXPECT_EQ(queued, waiting);
     EXPECT_EQ(s->window().here, served) << "W is the number of those served";
-    EXPECT_EQ(s->auditLaws(), "");
+    EXPECT_EQ(AuditLaws(*s), "");
 }
 
 std::string RequestTest::refusal(const RequestConfig &c)

@@ -7,6 +7,7 @@
 #include "ledger/report.h"
 #include "ledger/users.h"
 #include "quota/quotas.h"
+#include "support/audit.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -301,7 +302,7 @@ TEST_F(LinkPartyTest, WhatAConnectionBeginsWithDoesNotWaitBehindItsUsersDownload
     ASSERT_GT(ofTheUser.size(), 20u);
     EXPECT_EQ(ofTheUser[0], opens);
     EXPECT_TRUE(std::is_sorted(ofTheUser.begin() + 1, ofTheUser.end())) << "those of a connection keep their order";
-    EXPECT_EQ(edge.path.schedule().engine().auditLaws(), "");
+    EXPECT_EQ(AuditLaws(edge.path.schedule().engine()), "");
 }
 
 /// The whole first window is in the bottleneck queue before its first byte arrives here.
@@ -332,7 +333,7 @@ TEST_F(LinkPartyTest, AConnectionThatBeginsWithTooMuchHearsOfItAtOnce)
     };
     EXPECT_EQ(begin(0), (std::pair<size_t, size_t>(1, 0)));
     EXPECT_EQ(begin(1), (std::pair<size_t, size_t>(0, 1))) << "with ECN it loses nothing";
-    EXPECT_EQ(edge.path.schedule().engine().auditLaws(), "");
+    EXPECT_EQ(AuditLaws(edge.path.schedule().engine()), "");
 }
 
 TEST_F(LinkPartyTest, AShortAnswerLosesNothing)
@@ -384,7 +385,7 @@ TEST_F(LinkPartyTest, AReloadKeepsWhatWaitsAndTheShare)
     EXPECT_NEAR(static_cast<double>(edge.total().queued.packets), static_cast<double>(queued), 1);
     auto had = keepBusy({1, 101}, 4 * Second);
     EXPECT_NEAR(had[1] / had[101], 4, 0.2);
-    EXPECT_EQ(edge.path.schedule().engine().auditLaws(), "");
+    EXPECT_EQ(AuditLaws(edge.path.schedule().engine()), "");
 }
 
 /// A user who has exceeded a quota is moved to the class that Squid states, with the packets that wait elsewhere.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/packets.h"
+#include "support/audit.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ void ExpectCountsToAddUp(const PathUnderTest &t)
     }
     const auto &engine = t.path.schedule().engine();
     EXPECT_EQ(queued.packets, engine.totals().queued.items);
-    EXPECT_EQ(engine.auditLaws(), "");
+    EXPECT_EQ(AuditLaws(engine), "");
     const auto total = t.total();
     EXPECT_EQ(total.offered.packets, total.policed.packets + total.dropped.packets + total.passed.packets +
               total.queued.packets);
@@ -116,7 +117,7 @@ TEST(PacketPath, AHierarchyOfClasses)
     EXPECT_EQ(counts[0].offered.packets, 0u);
     EXPECT_EQ(counts[1].offered.packets + counts[2].offered.packets, 2u);
     EXPECT_EQ(counts[3].offered.packets, 1u);
-    EXPECT_EQ(schedule.engine().auditLaws(), "");
+    EXPECT_EQ(AuditLaws(schedule.engine()), "");
 }
 
 TEST(PacketPath, TheLimitAndTheAqmDrop)

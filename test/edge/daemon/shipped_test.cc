@@ -3,6 +3,7 @@
 /// Each configuration of conf/edge under a flood: the traffic that it protects loses nothing, or no more than its file
 /// states, whatever the flood consists of. Under a simulated clock, with unresponsive senders.
 #include "edge/daemon/packets.h"
+#include "support/audit.h"
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -66,7 +67,7 @@ public:
         for (size_t n = 0; n < senders.size(); ++n)
             results[n].rate = static_cast<double>(results[n].waits.size()) * 8e9 * senders[n].length /
                 static_cast<double>(time);
-        EXPECT_EQ(path_.path.schedule().engine().auditLaws(), "");
+        EXPECT_EQ(AuditLaws(path_.path.schedule().engine()), "");
         return results;
     }
 

@@ -2,6 +2,7 @@
 /// \file
 /// The shop's rules: one packet at a time on a resource, no waiting between resources, each start as early as possible.
 #include "satellites/sim/shops.h"
+#include "support/audit.h"
 
 #include <gtest/gtest.h>
 
@@ -46,7 +47,7 @@ TEST_P(Resources, ServeWithoutWaitingAsEarlyAsTheyCan)
             ASSERT_EQ(v.finish, now) << "it waited on the way";
             ASSERT_TRUE(tight) << "nothing kept it from beginning earlier";
         }
-        EXPECT_EQ(shop.engine().auditLaws(), "");
+        EXPECT_EQ(AuditLaws(shop.engine()), "");
         EXPECT_EQ(shop.engine().totals().done.items + shop.engine().totals().inService.items, offered);
     }
 }
