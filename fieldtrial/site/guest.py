@@ -23,7 +23,7 @@ from .netns import whole_packets
 
 KERNEL, BUSYBOX, MODULES = 'linux.uml', '/bin/busybox', pathlib.Path('/usr/lib/uml/modules')
 #: Debian packages that have these.
-PACKAGES = 'user-mode-linux and busybox-static'
+PACKAGES = 'gcc, user-mode-linux and busybox-static'
 MEMORY = '96M'
 #: Preloaded into the kernel.
 REGISTERS = pathlib.Path(__file__).with_name('guest_registers.c')
@@ -61,7 +61,7 @@ def why_not(hosts):
     """Why there can be no guest on such hosts, one of fabrics.NAMES; None if there can."""
     if hosts != 'namespaces':
         return 'a guest for it stands between network namespaces only'
-    if not (shutil.which(KERNEL) and os.access(BUSYBOX, os.X_OK) and MODULES.is_dir()):
+    if not (shutil.which('gcc') and shutil.which(KERNEL) and os.access(BUSYBOX, os.X_OK) and MODULES.is_dir()):
         return f'and there is no guest for it (packages {PACKAGES})'
     return None
 
@@ -74,14 +74,21 @@ def refused():
             _command(pathlib.Path(directory)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT) as kernel:
         while not DONE.search(said):
-            if not select.select([kernel.stdout], [], [], max(end - time.monotonic(), 0))[0]:
+            more = _more(kernel.stdout.fileno(), max(end - time.monotonic(), 0))
+            if more is None:
                 said += f'\nit has not started within {BOOT_S:g} s'
+            if not more:
                 break
-            if not (more := os.read(kernel.stdout.fileno(), 65536)):
-                break
-            said += more.decode(errors='replace')
+            said += more
         kernel.terminate()
     return None if DONE.search(said) else f'and a guest for it does not start here: {_why_ended(said)}'
+
+
+def _more(console, seconds):
+    """What a guest says next; None if nothing within so many seconds, '' if it has ended."""
+    if not select.select([console], [], [], seconds)[0]:
+        return None
+    return os.read(console, 65536).decode(errors='replace')
 
 
 def _why_ended(said):
@@ -152,8 +159,7 @@ class Guest:
             self._daemon.check()
             if time.monotonic() > end:
                 raise TrialError(f'the guest: no end of {what} within {patience:g} s; {self._daemon.last_words()}')
-            if select.select([self._read], [], [], 0.1)[0]:
-                self._text += os.read(self._read, 65536).decode(errors='replace')
+            self._text += _more(self._read, 0.1) or ''
         said, self._text = self._text[:found.start()], self._text[found.end():]
         return int(found[1]), said
 

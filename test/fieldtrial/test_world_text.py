@@ -325,6 +325,18 @@ def test_there_is_no_guest_without_its_packages_or_in_containers(monkeypatch, tm
     assert 'user-mode-linux and busybox-static' in guest.why_not('namespaces')
 
 
+@pytest.fixture(name='kernel')
+def _kernel(monkeypatch, tmp_path):
+    """Makes a shell script the guest's kernel."""
+    def made(script):
+        program = tmp_path / 'linux'
+        program.write_text(f'#!/bin/sh\n{script}\n')
+        program.chmod(0o755)
+        monkeypatch.setattr(guest, 'KERNEL', str(program))
+        monkeypatch.setattr(guest, '_image', lambda directory: directory)
+    return made
+
+
 @pytest.mark.parametrize('says, why', [
     ('Linux version 6.1\n=DONE= 0', None),
     ('mmapper_init failed\nuserspace - ptrace set fp regs failed, errno = 14\nKernel panic - not syncing\n [<60>]',
@@ -333,12 +345,8 @@ def test_there_is_no_guest_without_its_packages_or_in_containers(monkeypatch, tm
     ('', 'and a guest for it does not start here: it says nothing'),
     ('Checking ptrace...ptrace: Operation not permitted',
      'and a guest for it does not start here: Checking ptrace...ptrace: Operation not permitted')])
-def test_a_sandbox_that_forbids_a_guest_is_no_fault_of_the_run(monkeypatch, tmp_path, says, why):
-    program = tmp_path / 'linux'
-    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "{says}"\nexit 1\n')
-    program.chmod(0o755)
-    monkeypatch.setattr(guest, 'KERNEL', str(program))
-    monkeypatch.setattr(guest, '_image', lambda directory: directory)
+def test_a_sandbox_that_forbids_a_guest_is_no_fault_of_the_run(monkeypatch, kernel, says, why):
+    kernel(f'printf "%s\\n" "{says}"\nexit 1')
     assert guest.refused() == why
     host = Recorder(lacking=('cake', 'cake_mq'))
     monkeypatch.setattr(preflight, '_probe', lambda hosts: contextlib.nullcontext(host))
@@ -347,12 +355,8 @@ def test_a_sandbox_that_forbids_a_guest_is_no_fault_of_the_run(monkeypatch, tmp_
     assert found == ({'router-cake': f'this kernel has no CAKE (sch_cake), {why}'} if why else {})
 
 
-def test_a_guest_that_does_not_come_up_is_ended(monkeypatch, tmp_path):
-    program = tmp_path / 'linux'
-    program.write_text('#!/bin/sh\nexec cat\n')
-    program.chmod(0o755)
-    monkeypatch.setattr(guest, 'KERNEL', str(program))
-    monkeypatch.setattr(guest, '_image', lambda directory: directory)
+def test_a_guest_that_does_not_come_up_is_ended(monkeypatch, kernel):
+    kernel('exec cat')
     monkeypatch.setattr(guest, 'BOOT_S', 0.0)
     assert guest.refused() == 'and a guest for it does not start here: it has not started within 0 s'
 

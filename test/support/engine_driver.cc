@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "support/audit.h"
 #include "support/engine_driver.h"
 
 #include "engine/migrate.h"
+#include "support/audit.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

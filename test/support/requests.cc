@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "support/audit.h"
 #include "support/requests.h"
+
+#include "support/audit.h"
 
 namespace msfrs::test {
 
