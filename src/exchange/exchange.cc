@@ -15,10 +15,6 @@ constexpr msfrs_time Within = 200 * Ms;       ///< or two round trips
 constexpr msfrs_time Again = 1100 * Ms;       ///< a retransmission may take a second (RFC 6298): of a SYN, or of the
                                               ///< rest of a record
 
-/// After the client's Finished the greeting takes as long as the first answer did, or longer if a queue has grown
-/// since; and a server may take this long to produce it. Later bytes are an answer.
-constexpr msfrs_time Greeting = 50 * Ms;
-
 constexpr int64_t Upload = 16384;             ///< bytes unanswered: more than any request without a body
 constexpr msfrs_time UploadPause = 500 * Ms;  ///< after which an upload is over
 
@@ -64,13 +60,14 @@ bool Exchange::clientSays(const char *const data, const size_t size, const msfrs
     return true;
 }
 
-/// The client's bytes are forwarded to the server.
+/// The client's bytes are forwarded to the server. After the client's Finished the greeting takes as long as the first
+/// answer did, or longer if a queue has grown since, and what a server needs to produce it. Later bytes are an answer.
 void Exchange::expectGreeting(const msfrs_time now)
 {
     if (!client_.finished() || greetingUntil_ != 0)
         return;
     server_.otherFinished();
-    greetingUntil_ = now + (firstAnswer_ ? 2 * (firstAnswer_ - firstWord_) + Greeting : Again);
+    greetingUntil_ = now + (firstAnswer_ ? 2 * (firstAnswer_ - firstWord_) + AfterRecord : Again);
 }
 
 void Exchange::serverSays(const char *const data, const size_t size, const msfrs_time now)

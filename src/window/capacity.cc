@@ -100,8 +100,11 @@ Capacity::Span Capacity::over(const msfrs_time time) const
     const auto packets = last.seen.packets - first->seen.packets;
     const auto outOfOrder = last.seen.outOfOrder - first->seen.outOfOrder;
     return {(last.seen.total - first->seen.total) * 8 / elapsed, Seconds(last.seen.full - first->seen.full) / elapsed,
-            packets < Law.packets ? 0 : static_cast<double>(outOfOrder) / static_cast<double>(packets)};
+            packets == 0 ? 0 : static_cast<double>(outOfOrder) / static_cast<double>(packets)};
 }
+
+/// Whether requests waited nearly all the time.
+bool Capacity::isLimited(const Span &span) { return span.limited >= 1 - Law.alike; }
 
 bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
 {
@@ -142,7 +145,7 @@ void Capacity::judge(const msfrs_time now)
     report_.loss = whole.loss;
     report_.queue = queue ? Seconds(*queue) : -1;
     report_.ignored = Seconds(ignored_);
-    report_.limited = brief.limited >= Law.limited;
+    report_.limited = isLimited(brief);
     if (mode_ == CapacityMode::Following)
         return;
 
@@ -159,7 +162,7 @@ void Capacity::judge(const msfrs_time now)
     } else if (report_.limited && queue) {
         judgeQueue(*queue, settled, whole, now);
     }
-    const bool less = whole.limited >= Law.limited && whole.rate > 0 && whole.rate < (1 - Law.alike) * report_.rate;
+    const bool less = isLimited(whole) && whole.rate > 0 && whole.rate < (1 - Law.alike) * report_.rate;
     if (less && whole.loss >= Law.alike)
         change(settled, CapacityReason::Loss, now);
 }
@@ -208,10 +211,10 @@ void Capacity::judgeQueue(const msfrs_time queue, const double settled, const Sp
 {
     const auto &seen = ticks_.back().seen;
     const double ratio = QueueRatio(queue, seen), prompt = over(Law.prompt).rate;
-    const bool full = whole.limited >= Law.limited;
+    const bool full = isLimited(whole);
     if (ratio > Law.longQueue) {
         drain(queue, prompt, CapacityReason::Queue, now);
-    } else if (ratio >= Law.shortQueue && prompt < Law.fall * report_.rate && queueGrows()) {
+    } else if (ratio >= Law.shortQueue && prompt < Swings::Fall * report_.rate && queueGrows()) {
         drain(queue, prompt, CapacityReason::CarriesLess, now);
     } else if (ratio > 1) {
         if (full && settled < (1 - Law.margin) * report_.rate)

@@ -52,16 +52,13 @@ struct CapacityParams {
 struct CapacityLaw {
     msfrs_time brief = 300'000'000;  ///< ns over which D is averaged: a few quanta on a slow link, most RTTs
     msfrs_time prompt = 200'000'000; ///< ns over which D is averaged before C is reduced: two updates
-    double limited = 0.9;            ///< share of that time in which requests waited
     double margin = 0.03;            ///< of C: variation of D caused by bursts and timer granularity
     double further = 1.2;            ///< times D while D grows: from 1 to 60 Mbit/s within ten seconds
     double beyond = 1.07;            ///< times D on a variable-rate link
     double shortQueue = 0.25, longQueue = 2; ///< times the allowed queue
-    double fall = 0.7;               ///< D over C at which the link counts as slower, before q shows it
-    double alike = 0.1;              ///< relative difference of queues or rates to ignore; share of packets
+    double alike = 0.1;              ///< to ignore: relative difference of queues or rates, share of packets or time
     int inVain = 3;                  ///< cuts in a row without effect on q
     msfrs_time settled = 10'000'000'000; ///< ns of a long, or short, queue after which VariableRate ends
-    uint64_t packets = 20;           ///< fewest in a second from which a loss rate is computed
 };
 
 /// A measurement. Sums may have any origin.
@@ -138,7 +135,7 @@ private:
     struct Span {
         double rate;    ///< D, bit/s
         double limited; ///< share of it in which requests waited
-        double loss;    ///< share of packets out of order; 0 if there were too few
+        double loss;    ///< share of packets out of order
     };
     struct Cut {
         double from;          ///< C before D began to follow C down, bit/s
@@ -146,6 +143,7 @@ private:
         int inVain;           ///< cuts in a row that reduced D but not q
     };
     Span over(msfrs_time) const;
+    static bool isLimited(const Span &);
     bool queueGrows() const;
     void judge(msfrs_time now);
     void watchSwings(std::optional<msfrs_time> queue, msfrs_time now);

@@ -19,6 +19,7 @@ class Swings {
 public:
     static constexpr size_t Several = 4;                  ///< swings in Lately
     static constexpr msfrs_time Lately = 60'000'000'000;  ///< ns
+    static constexpr double Fall = 0.7; ///< C over its earlier value: the link has become slower
 
     /// Adds a value of C, bit/s > 0, taken while requests wait.
     /// \param queue whether there is a standing queue at the bottleneck
@@ -41,8 +42,6 @@ public:
     bool varies(const msfrs_time now) const { return falls_.size() >= Several && now - falls_.front() <= Lately; }
 
 private:
-    static constexpr double Fall = 0.7; ///< C over its earlier value
-
     bool falling_ = false;
     double extreme_ = 0;           ///< bit/s: greatest C since it began to rise, or least since it began to fall
     std::deque<msfrs_time> falls_; ///< ns, the latest last, at most Several
