@@ -18,12 +18,11 @@ constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: keeps one segment in fl
 constexpr double MostBuffer = 16.0 * 1024 * 1024;
 /// Number of windows that a response counts as. With one, all responses of a few users are in service, and windows
 /// alone keep weights less well than turns do. With as many as make a quantum, too few are in service, and q* grows to
-/// compensate. docs/lab/results.md has larger and smaller values.
-constexpr double Booked = 1.5;
-/// Part of a user's lag by which its windows grow. docs/lab/results.md has other values of this and the next one.
-constexpr double LagGain = 0.3;
-/// Multiple of C that is booked where windows divide the link: as with turns, the last release exceeds C a little.
-constexpr double Divided = 1.1;
+/// compensate. docs/lab/constants.md has larger and smaller values, also of the next two.
+constexpr double Booked = 1.25;
+/// Part of a user's lag by which its windows grow, and by how many of its shares they grow at most: where a share is
+/// small, since far servers or many users divide C, a part of the lag would be many windows.
+constexpr double LagGain = 0.3, MostGrowth = 2;
 /// Responses in service up to which each read looks at all of them; with N, each N/64th does. Half or double changes
 /// the cost of a read on links of 100 Mbit/s and more.
 constexpr size_t FewInService = 64;
@@ -100,20 +99,18 @@ void RequestScheduler::Impl::lookAtReceivers()
 
 /// A user's share of C (R + q*) by weight among the active users, plus a part of its lag, divided among its responses
 /// in service. Turns do not give a user with one response its share: while its bytes are in flight, the user has no
-/// other response to release. A user ahead of its share has shorter windows only while all of C is booked: otherwise
-/// nobody would use what it leaves. Unacknowledged data that has arrived, none to two segments, is not in flight.
+/// other response to release. A user ahead of its share keeps its windows: nobody might use what shorter ones would
+/// leave. Unacknowledged data that has arrived, none to two segments, is not in flight.
 double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base)
 {
     if (!r.item)
         return 0;
     auto &flow = flowOf(r);
     const auto active = receivers(flow);
-    const double behind = law->lag(flow);
+    const double share = config.rate / 8 * roundTrip(base) * flow.cls->weight * others->part / active.weights;
+    const double growth = std::clamp(LagGain * law->lag(flow), 0.0, MostGrowth * share);
     const double part = floor.factor() > 1 ? floor.factor() : leftByOthers();
-    const bool divides = taken() >= Divided * leftByOthers();
-    const double share = part * (config.rate / 8 * roundTrip(base) * flow.cls->weight * others->part / active.weights +
-                                 (behind > 0 || divides ? LagGain * behind : 0));
-    return Segment + std::max(share, 0.0) / std::max(active.responses, 1u);
+    return Segment + part * (share + growth) / std::max(active.responses, 1u);
 }
 
 /// R + q*, s.

@@ -5,7 +5,7 @@
 /// A standing queue of q* keeps the link busy when bytes arrive late or not at all. If it is too short, the link is
 /// idle while requests wait; if it is too long, they wait at the provider. So q* is controlled by utilisation,
 ///
-///     dq*/dt = Gain (unused share of C - tolerated share),  q0 / 4 <= q* <= 10 q0
+///     dq*/dt = Gain (unused share of C - tolerated share),  0 <= q* <= 10 q0
 ///
 /// and grows only while requests wait: capacity without demand may stay unused. Once no request waits, it is reset to
 /// q0. If RTT samples show a longer queue than is allowed, q* is reduced by the excess instead: however much is unused
@@ -61,7 +61,7 @@ public:
         else
             target_ += static_cast<msfrs_time>(Gain * static_cast<double>(interval) * missing *
                                                (missing > 0 ? waiting : 1));
-        target_ = std::clamp(target_, path.varies ? 0 : path.first / 4, most(path.first));
+        target_ = std::clamp<msfrs_time>(target_, 0, most(path.first));
     }
 
     static msfrs_time most(const msfrs_time first) { return 10 * first; } ///< of q*, ns

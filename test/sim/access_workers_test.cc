@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Workers, AccessWorkers, ::testing::Values(2, 4));
 TEST_P(AccessWorkers, KeepTheWeightsAndTheLinkFull)
 {
     const auto result = Simulate(params), one = alone();
-    expectWeights(together([](const RunResult &r) { return r.perUser; }), 0.02);
+    expectWeights(together([](const RunResult &r) { return r.perUser; }, 16), 0.02);
     for (size_t cls = 0; cls < result.userError.size(); ++cls)
         EXPECT_LT(result.userError[cls], one.userError[cls] + 0.12) << cls;
     EXPECT_NEAR(result.utilisation, one.utilisation, 0.01);
