@@ -97,10 +97,10 @@ void RequestScheduler::Impl::lookAtReceivers()
     }
 }
 
-/// A user's share of C (R + q*) by weight among the active users, plus a part of its lag, divided among its responses
-/// in service. Turns do not give a user with one response its share: while its bytes are in flight, the user has no
-/// other response to release. A user ahead of its share keeps its windows: nobody might use what shorter ones would
-/// leave. Unacknowledged data that has arrived, none to two segments, is not in flight.
+/// A user's share of C (R + q*) by weight among the active users, plus a bounded part of its lag, divided among its
+/// responses in service. Turns do not give a user with one response its share: while its bytes are in flight, the user
+/// has no other response to release. A user ahead of its share keeps its windows: nobody might use what shorter ones
+/// would leave. Unacknowledged data that has arrived, none to two segments, is not in flight.
 double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base)
 {
     if (!r.item)

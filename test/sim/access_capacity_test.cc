@@ -212,25 +212,15 @@ TEST(AccessCapacity, AVariableRateIsUsedBetterAndWithLessOfAQueueThanByItsMean)
 {
     for (const char *const trace : {"wave", "lte", "leo"}) {
         auto params = Found(trace, 5e6);
-        double utilisation = 0, queue = 0, meanUtilisation = 0, meanQueue = 0, gold = 0;
-        constexpr int Seeds = 12;
-        for (params.seed = 1; params.seed <= Seeds; ++params.seed) {
-            params.config.bounds = {0.5e6, 100e6};
-            const auto found = Simulate(params);
-            params.config.bounds = {};
-            const auto mean = Simulate(params);
-            utilisation += found.utilisation / Seeds;
-            queue += found.queueMean / Seeds;
-            meanUtilisation += mean.utilisation / Seeds;
-            meanQueue += mean.queueMean / Seeds;
-            gold += found.perUser[0] / found.perUser[2] / Seeds;
-        }
+        const auto found = test::MeansOf(params, 12);
+        params.config.bounds = {};
+        const auto mean = test::MeansOf(params, 12);
         // 12 users with four downloads each do not fill the peaks of lte, so weights have no effect then.
-        EXPECT_NEAR(gold, 4, trace == std::string("lte") ? 1.3 : 0.3) << trace;
+        EXPECT_NEAR(found.gold, 4, trace == std::string("lte") ? 1.3 : 0.3) << trace;
         // A queue makes up for the mean of "wave", which hardly changes.
-        EXPECT_GT(utilisation, meanUtilisation + (trace == std::string("wave") ? -0.02 : 0.04)) << trace;
-        EXPECT_LT(queue, 0.7 * meanQueue) << trace;
-        EXPECT_GT(utilisation, trace == std::string("lte") ? 0.7 : 0.9) << trace;
+        EXPECT_GT(found.utilisation, mean.utilisation + (trace == std::string("wave") ? -0.02 : 0.04)) << trace;
+        EXPECT_LT(found.queueMean, 0.7 * mean.queueMean) << trace;
+        EXPECT_GT(found.utilisation, trace == std::string("lte") ? 0.7 : 0.9) << trace;
     }
 }
 

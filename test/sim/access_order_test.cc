@@ -298,7 +298,7 @@ TEST_P(AccessGain, WhoAsksForManySmallThingsGetsNoMoreThanHisShareOverAMinute)
     EXPECT_GT(gain(NoDecay, small), 1);
 }
 
-/// Over thirty seeds 1.1 % on average, and 4.2 % at most. A quantum is 0.9 % of a user's bytes in a minute here.
+/// Single seeds have up to 5 %. A quantum is 0.9 % of a user's bytes in a minute here.
 TEST_P(AccessGain, SizesThatLieGainNothingOverAMinute)
 {
     const auto lie = [](std::function<int64_t(int64_t)> says, const int64_t size) {

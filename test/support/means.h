@@ -8,9 +8,9 @@
 namespace msfrs::test {
 
 struct Means {
-    double utilisation = 0;      ///< fraction of C
-    double queueP95 = 0;         ///< s
-    double gold = 0, silver = 0; ///< bytes per user of the first and the second class, ratio to those of the third
+    double utilisation = 0;             ///< fraction of C
+    double queueMean = 0, queueP95 = 0; ///< s
+    double gold = 0, silver = 0;        ///< bytes per user of the first two classes, ratio to those of the third
 };
 
 /// Means over seeds 1 to `seeds`.
@@ -21,6 +21,7 @@ inline Means MeansOf(sim::access::RunParams params, const uint64_t seeds)
     for (params.seed = 1; params.seed <= seeds; ++params.seed) {
         const auto result = sim::access::Simulate(params);
         means.utilisation += result.utilisation / n;
+        means.queueMean += result.queueMean / n;
         means.queueP95 += result.queueP95 / n;
         means.gold += result.perUser[0] / result.perUser[2] / n;
         means.silver += result.perUser[1] / result.perUser[2] / n;
