@@ -132,6 +132,7 @@ bool RequestScheduler::Impl::endInterval(const msfrs_time now, const double tota
         return false;
     paper.update(windowParams, use, now, total, rated());
     floor.update({use.elapsed(), use.utilisation(), responses, use.fullShare()}, windowParams.floor);
+    path.basesLast(floor.below() ? WindowFloor::Lasts : QueueEstimate::BaseLasts);
     return true;
 }
 

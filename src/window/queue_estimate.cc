@@ -8,7 +8,6 @@
 namespace msfrs {
 
 constexpr msfrs_time Second = 1'000'000'000;
-constexpr msfrs_time BaseLasts = 60 * Second; ///< then as long again as Base::before
 constexpr double Alone = 0.1; ///< quantile: some samples of a server take another path, or met no queue
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::max();
 
@@ -33,10 +32,10 @@ QueueEstimate::Base &QueueEstimate::baseOf(const uint64_t server, const msfrs_ti
     const auto known = bases_.find(server);
     if (known != bases_.end()) {
         auto &base = known->second;
-        if (now - base.since >= 2 * BaseLasts || now < base.since)
+        if (now - base.since >= 2 * basesLast_ || now < base.since)
             base = {Never, Never, now};
-        else if (now - base.since >= BaseLasts)
-            base = {Never, base.now, base.since + BaseLasts};
+        else if (now - base.since >= basesLast_)
+            base = {Never, base.now, base.since + basesLast_};
         return base;
     }
     if (bases_.size() >= MostServers) { // evict the server with the oldest base

@@ -50,15 +50,19 @@ public:
     /// \returns the mean base RTT of the samples of the last two seconds, ns; 0: there are none
     msfrs_time meanBase(msfrs_time now) const;
 
-    /// \returns the base RTT to a server: the least sample of the last one to two minutes, ns; 0: not known
+    /// \returns the base RTT to a server: the least sample in one to two times basesLast(), ns; 0: not known
     msfrs_time base(uint64_t server) const;
+
+    /// \param lasts how long base RTTs last from now on, ns > 0: longer where a queue may never be empty
+    void basesLast(msfrs_time lasts) { basesLast_ = lasts; }
 
     static constexpr size_t MostServers = 1024, MostSamples = 256;
     static constexpr msfrs_time SampleLasts = 2'000'000'000; ///< ns
+    static constexpr msfrs_time BaseLasts = 60'000'000'000;  ///< ns; then as long again as Base::before
 
 private:
-    /// The least RTT sample of this minute and of the one before, ns. Older ones expire, since a route may become
-    /// longer.
+    /// The least RTT sample of this period of basesLast() and of the one before, ns. Older ones expire, since a route
+    /// may become longer.
     struct Base {
         msfrs_time now, before, since;
         msfrs_time least() const { return now < before ? now : before; }
@@ -69,6 +73,7 @@ private:
     };
     Base &baseOf(uint64_t server, msfrs_time now);
 
+    msfrs_time basesLast_ = BaseLasts;
     std::unordered_map<uint64_t, Base> bases_;
     std::deque<Sample> samples_;
 };

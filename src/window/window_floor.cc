@@ -2,65 +2,73 @@
 #include "window/window_floor.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace msfrs {
 
 constexpr msfrs_time Second = 1'000'000'000;
-constexpr msfrs_time Memory = 6 * Second;    ///< time constant of means: losses make single seconds uneven
-constexpr msfrs_time Settle = 2 * Memory;    ///< until the mean reflects the share beside other traffic
-constexpr msfrs_time Trial = 5 * Memory;
-constexpr msfrs_time Lasts = 600 * Second;   ///< validity of a trial's result
-/// Largest factor by which windows change in one interval, since effects take round trips to show; of a trial that is
-/// worth it, the gain over the share before; and the multiple of the floor at which windows need no longer grow.
-constexpr double Step = 1.2;
-constexpr double Taken = 0.6;                ///< times the share when growth was given up: others have taken the rest
+constexpr msfrs_time Memory = 6 * Second;       ///< time constant of the mean that windows follow
+constexpr msfrs_time Uneven = 2 * Memory;       ///< of those that are compared: losses make single seconds uneven
+constexpr msfrs_time Compared = 4 * Uneven;     ///< until such a mean has lost what was before a change of the windows
+/// Ratio of own to other traffic without growth, of that with it, below which the others have taken what was given up.
+/// Beside a constant stream of 80 % of C it is 0.8, since that loses packets in a full buffer.
+constexpr double Taken = 0.65;
+
+static double PartOf(const msfrs_time elapsed, const msfrs_time memory)
+{
+    return std::min(1.0, static_cast<double>(elapsed) / static_cast<double>(memory));
+}
 
 void WindowFloor::notice(const Interval &last)
 {
-    const double part = std::min(1.0, static_cast<double>(last.elapsed) / Memory);
+    const double part = PartOf(last.elapsed, Uneven);
     own_ += part * (last.own - own_);
-    others_ += part * (last.utilisation - last.own - others_);
     waiting_ += part * (last.fullShare - waiting_);
+    others_ += PartOf(last.elapsed, Memory) * (last.utilisation - last.own - others_);
 }
 
-void WindowFloor::yield() { factor_ = std::max(factor_ / Step, 1.0); }
+void WindowFloor::enter(const Phase phase)
+{
+    phase_ = phase;
+    since_ = 0;
+    before_ = own_;
+}
+
+bool WindowFloor::fellTo(const double part) const
+{
+    return own_ * (1 - before_) < part * before_ * (1 - own_); // a full link
+}
 
 void WindowFloor::update(const Interval &last, const double floor)
 {
-    rest_ = std::max<msfrs_time>(rest_ - last.elapsed, 0);
+    since_ += last.elapsed;
     if (last.own >= 0)
         notice(last);
-    if (last.own < 0 || others_ < OthersMatter || waiting_ < 0.5) {
-        short_ = 0;
-        worth_ = false;
-        return yield();
+    const bool beside = last.own >= 0 && others_ >= OthersMatter && waiting_ >= 0.5;
+    switch (phase_) {
+    case Phase::None:
+        if (beside && own_ < floor)
+            enter(Phase::Trial);
+        break;
+    case Phase::Trial:
+    case Phase::Kept:
+        if (!beside || (factor_ <= 1 && own_ >= floor))
+            enter(Phase::None);
+        else if (since_ >= (phase_ == Phase::Kept ? Lasts : Compared))
+            enter(Phase::Without);
+        break;
+    case Phase::Without:
+        if (since_ >= Compared)
+            enter(fellTo(Taken) ? Phase::Kept : Phase::Vain);
+        break;
+    case Phase::Vain: // all the time, so only twice as much shows that other traffic has come
+        if (since_ >= Lasts || fellTo(Taken * Taken))
+            enter(Phase::None);
+        break;
     }
-    const bool taken = rest_ <= Lasts - Trial && own_ < Taken * before_;
-    if (own_ >= Step * floor || (rest_ > 0 && !taken))
-        return yield();
-    if (rest_ > 0) {
-        rest_ = 0;
-        short_ = Settle;
-        worth_ = true;
-    }
-    short_ += last.elapsed;
-    if (short_ <= Settle) {
-        before_ = own_;
-        return;
-    }
-    if (short_ >= Settle + Trial && own_ >= Step * before_)
-        worth_ = true;
-    if (short_ >= Settle + (worth_ ? Lasts : Trial)) {
-        before_ = own_;
-        rest_ = Lasts;
-        short_ = 0;
-        worth_ = false;
-        factor_ = 1;
-        return;
-    }
-    if (own_ >= floor)
-        return;
-    factor_ = std::min(factor_ * std::min(Step, floor / own_), Most);
+    const bool grown = phase_ == Phase::Trial || phase_ == Phase::Kept;
+    const double missing = std::pow(floor / std::max(own_, 0.01), PartOf(last.elapsed, Uneven));
+    factor_ = grown ? std::clamp(factor_ * missing, 1.0, Most) : 1;
 }
 
 } // namespace msfrs

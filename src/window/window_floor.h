@@ -7,9 +7,10 @@
 /// less than the floor, receive windows grow and more responses are released: they compete like that many TCP
 /// connections. Some requests must still wait, since weights have no effect without a backlog (MostPlaces).
 ///
-/// Unresponsive traffic (a constant stream) is detected. TCP takes many round trips through a full buffer to respond,
-/// so growth has half a minute to take effect. If it has none, it is reversed, and not tried again for ten minutes,
-/// unless the other traffic then takes the share given up: a constant stream does not. Not in the paper.
+/// Unresponsive traffic (a constant stream) is detected by comparison: windows grow, which takes many round trips
+/// through a full buffer to have an effect, and then do not. If the other traffic takes what is given up, windows grow
+/// for ten minutes; otherwise they do not. A comparison with the share before they grew would mislead: the responses'
+/// share rises anyway while other downloads slow down, or receive buffers fill. Not in the paper.
 #pragma once
 
 #include "plugin/msfrs_plugin.h"
@@ -19,8 +20,9 @@ namespace msfrs {
 class WindowFloor {
 public:
     static constexpr double OthersMatter = 0.1; ///< share of C that a wrong overhead cannot explain
-    static constexpr double Most = 8; ///< of factor()
-    static constexpr double MostPlaces = 0.6; ///< times the slots at which a class would have none waiting
+    static constexpr double Most = 8;           ///< of factor()
+    static constexpr double MostPlaces = 0.6;   ///< times the slots at which a class would have none waiting
+    static constexpr msfrs_time Lasts = 600'000'000'000; ///< ns: validity of a comparison
 
     /// Figures of an interval that has ended.
     struct Interval {
@@ -36,19 +38,24 @@ public:
     double factor() const { return factor_; } ///< of receive windows, 1 to Most
     /// Share of C that other traffic had, a mean over some seconds; 0 if a wrong overhead can explain it.
     double others() const { return others_ < OthersMatter ? 0 : others_; }
-    /// Whether growth had no effect within the last ten minutes: the other traffic is unresponsive.
-    bool inVain() const { return rest_ > 0; }
+    /// Whether responses have less than the floor beside other traffic: its queue may be there all the time.
+    bool below() const { return phase_ != Phase::None; }
+    /// Whether windows do not grow although responses are below the floor: to compare, or because growth is in vain.
+    bool inVain() const { return phase_ == Phase::Without || phase_ == Phase::Vain; }
 
 private:
+    /// None: other traffic leaves enough. Trial, then Without: windows grow, and do not. Kept and Vain: so they stay.
+    enum class Phase { None, Trial, Without, Kept, Vain };
     void notice(const Interval &);
-    void yield();
+    void enter(Phase);
+    /// Whether own to other traffic is less than this part of what it was when the phase began.
+    bool fellTo(double part) const;
 
+    Phase phase_ = Phase::None;
+    msfrs_time since_ = 0; ///< ns since the phase began
+    double before_ = 1;    ///< own_ when the phase began
     double factor_ = 1;
     double own_ = 1, others_ = 0, waiting_ = 0; ///< means over some seconds: shares of C, share of time with waiting
-    double before_ = 0;     ///< own_ before the windows grew; after growth was given up, own_ at that time
-    msfrs_time short_ = 0;  ///< ns since responses have had less than the floor
-    msfrs_time rest_ = 0;   ///< ns until growth is tried again
-    bool worth_ = false;    ///< whether growth has an effect
 };
 
 } // namespace msfrs
