@@ -131,7 +131,9 @@ bool RequestScheduler::Impl::endInterval(const msfrs_time now, const double tota
     if (!use.update(now, total, rated()))
         return false;
     paper.update(windowParams, use, now, total, rated());
-    floor.update({use.elapsed(), use.utilisation(), responses, use.fullShare()}, windowParams.floor);
+    const auto median = path.seen(now, QueueEstimate::SampleLasts, 0.5);
+    floor.update({use.elapsed(), use.utilisation(), responses, use.fullShare(), median.enough() ? median.queue : -1},
+                 windowParams.floor);
     path.basesLast(floor.below() ? WindowFloor::Lasts : QueueEstimate::BaseLasts);
     return true;
 }

@@ -7,12 +7,10 @@
 namespace msfrs {
 
 constexpr msfrs_time Second = 1'000'000'000;
-constexpr msfrs_time Memory = 6 * Second;       ///< time constant of the mean that windows follow
-constexpr msfrs_time Uneven = 2 * Memory;       ///< of those that are compared: losses make single seconds uneven
-constexpr msfrs_time Compared = 4 * Uneven;     ///< until such a mean has lost what was before a change of the windows
-/// Ratio of own to other traffic without growth, of that with it, below which the others have taken what was given up.
-/// Beside a constant stream of 80 % of C it is 0.8, since that loses packets in a full buffer.
-constexpr double Taken = 0.65;
+constexpr msfrs_time Memory = 6 * Second;       ///< time constant of means
+constexpr msfrs_time Grows = 2 * Memory;        ///< in which windows grow by what is missing, so the mean keeps up
+constexpr msfrs_time Compared = 6 * Memory;     ///< until a long queue has drained
+constexpr double Filled = 0.8; ///< part of the queue with growth at which other traffic fills the buffer anyway
 
 static double PartOf(const msfrs_time elapsed, const msfrs_time memory)
 {
@@ -21,22 +19,18 @@ static double PartOf(const msfrs_time elapsed, const msfrs_time memory)
 
 void WindowFloor::notice(const Interval &last)
 {
-    const double part = PartOf(last.elapsed, Uneven);
+    const double part = PartOf(last.elapsed, Memory);
     own_ += part * (last.own - own_);
     waiting_ += part * (last.fullShare - waiting_);
-    others_ += PartOf(last.elapsed, Memory) * (last.utilisation - last.own - others_);
+    if (last.queue >= 0)
+        queue_ += part * (static_cast<double>(last.queue) - queue_);
+    others_ += part * (last.utilisation - last.own - others_);
 }
 
 void WindowFloor::enter(const Phase phase)
 {
     phase_ = phase;
     since_ = 0;
-    before_ = own_;
-}
-
-bool WindowFloor::fellTo(const double part) const
-{
-    return own_ * (1 - before_) < part * before_ * (1 - own_); // a full link
 }
 
 void WindowFloor::update(const Interval &last, const double floor)
@@ -54,20 +48,22 @@ void WindowFloor::update(const Interval &last, const double floor)
     case Phase::Kept:
         if (!beside || (factor_ <= 1 && own_ >= floor))
             enter(Phase::None);
-        else if (since_ >= (phase_ == Phase::Kept ? Lasts : Compared))
+        else if (since_ >= (phase_ == Phase::Kept ? Lasts : Compared)) {
+            grown_ = queue_;
             enter(Phase::Without);
+        }
         break;
     case Phase::Without:
         if (since_ >= Compared)
-            enter(fellTo(Taken) ? Phase::Kept : Phase::Vain);
+            enter(queue_ > Filled * grown_ ? Phase::Kept : Phase::Vain);
         break;
-    case Phase::Vain: // all the time, so only twice as much shows that other traffic has come
-        if (since_ >= Lasts || fellTo(Taken * Taken))
+    case Phase::Vain:
+        if (since_ >= Lasts || queue_ > Filled * grown_)
             enter(Phase::None);
         break;
     }
     const bool grown = phase_ == Phase::Trial || phase_ == Phase::Kept;
-    const double missing = std::pow(floor / std::max(own_, 0.01), PartOf(last.elapsed, Uneven));
+    const double missing = std::pow(floor / std::max(own_, 0.01), PartOf(last.elapsed, Grows));
     factor_ = grown ? std::clamp(factor_ * missing, 1.0, Most) : 1;
 }
 

@@ -7,10 +7,10 @@
 /// less than the floor, receive windows grow and more responses are released: they compete like that many TCP
 /// connections. Some requests must still wait, since weights have no effect without a backlog (MostPlaces).
 ///
-/// Unresponsive traffic (a constant stream) is detected by comparison: windows grow, which takes many round trips
-/// through a full buffer to have an effect, and then do not. If the other traffic takes what is given up, windows grow
-/// for ten minutes; otherwise they do not. A comparison with the share before they grew would mislead: the responses'
-/// share rises anyway while other downloads slow down, or receive buffers fill. Not in the paper.
+/// Growth is worth it only beside traffic that fills the buffer anyway, as TCP downloads do. Beside a constant stream
+/// the queue would be the responses' own, and they would gain nothing. That is found by comparison: windows grow for
+/// half a minute, and then do not for as long. If the queue is as long without growth, they grow for ten minutes,
+/// otherwise they do not. The share that responses gain is no such test: it varies by more than that. Not in the paper.
 #pragma once
 
 #include "plugin/msfrs_plugin.h"
@@ -20,7 +20,7 @@ namespace msfrs {
 class WindowFloor {
 public:
     static constexpr double OthersMatter = 0.1; ///< share of C that a wrong overhead cannot explain
-    static constexpr double Most = 8;           ///< of factor()
+    static constexpr double Most = 8;                    ///< of factor()
     static constexpr double MostPlaces = 0.6;   ///< times the slots at which a class would have none waiting
     static constexpr msfrs_time Lasts = 600'000'000'000; ///< ns: validity of a comparison
 
@@ -30,6 +30,7 @@ public:
         double utilisation;  ///< U, share of C
         double own;          ///< share of C that responses had; negative: not known
         double fullShare;    ///< share of it in which a request waited for a slot, 0 to 1
+        msfrs_time queue;    ///< usual queueing delay at the provider, ns; negative: not known
     };
 
     /// \param floor share of C that responses keep, 0 <= floor < 1; 0: none
@@ -48,12 +49,11 @@ private:
     enum class Phase { None, Trial, Without, Kept, Vain };
     void notice(const Interval &);
     void enter(Phase);
-    /// Whether own to other traffic is less than this part of what it was when the phase began.
-    bool fellTo(double part) const;
 
     Phase phase_ = Phase::None;
     msfrs_time since_ = 0; ///< ns since the phase began
-    double before_ = 1;    ///< own_ when the phase began
+    double queue_ = 0;     ///< mean queue over some seconds, ns
+    double grown_ = 0;     ///< queue_ when windows stopped growing
     double factor_ = 1;
     double own_ = 1, others_ = 0, waiting_ = 0; ///< means over some seconds: shares of C, share of time with waiting
 };
