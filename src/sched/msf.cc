@@ -34,11 +34,11 @@
 ///                a share, the debt stays constant and the user gets nothing else. When they end, the user is served
 ///                again after the debt, however long they lasted. (The paper has no bound, nor has wake=paper here:
 ///                there an idle class owes nothing.)
-///   favour       while nobody waits each second earns 15 s, up to this time, in which short bursts pass as if there
-///                were no classes: at most every second slot goes out of turn, to the class whose next item has the
-///                least remaining for its weight, if that is at most 16 KB. Service ahead of the least served class is
-///                charged to no class in this time: nothing is paid back. In a backlog that lasts, shares are exact
-///                after it. (0: strict minimum service, as in the paper.)
+///   favour       while bytes arrive and nobody waits each second earns 15 s, up to this time, in which short bursts
+///                pass as if there were no classes: at most every second slot goes out of turn, to the class whose next
+///                item has the least remaining for its weight, if that is at most 16 KB. Service ahead of the least
+///                served class is charged to no class in this time: nothing is paid back. In a backlog that lasts,
+///                shares are exact after it. (0: strict minimum service, as in the paper.)
 ///   ahead=inf    the least remaining of all goes first, of any user: a baseline that shows the price of fairness.
 /// A class's lead or lag scales with its users: those who join later divide it among them (Spread()). Where several
 /// schedulers share the link, requests waiting at the others count as waiting: msfrs_host::elsewhere.
@@ -70,6 +70,8 @@ void Spend(Instance &self, msfrs_flow &f, const int64_t amount, const bool ofFav
     auto &flow = StateOf(&f);
     auto &cls = StateOf(f.cls);
     const auto bytes = static_cast<double>(amount);
+    if (amount > 0)
+        self.favour.served(self.now);
     const auto add = [](const double counter, const double service, const double most) {
         return std::max(0.0, std::min(counter + service, std::max(counter, most)));
     };
@@ -370,7 +372,7 @@ const msfrs_param Params[] = {
      "wait of the others over which that goes down to a third"},
     {"lead_floor", MSFRS_INT, "bytes", "16384", 0, 1e9, nullptr, "what is left of it however long they wait"},
     {"favour", MSFRS_REAL, "s", "60", 0, 3600, nullptr,
-     "how long short responses may go out of turn at most; a second in which nobody waits earns 15 s"},
+     "how long short responses may go out of turn at most; a second of use in which nobody waits earns 15 s"},
     {"lag", MSFRS_INT, "bytes", "98304", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
     {"lag_time", MSFRS_REAL, "s", "30", 0, 1e6, nullptr, "pause over which that goes down to nothing"},
     {"debt", MSFRS_INT, "bytes", "1048576", 0, 1e9, nullptr,

@@ -33,7 +33,8 @@ inline void RestorePresence(Presence &p, const double idle, const double busy, c
 inline void Save(void *const inst, const msfrs_move *const move, const msfrs_time now)
 {
     const auto &self = Self(inst);
-    Put(*move, {}, std::array{*self.virtualTime, self.favour.left(now), self.favour.inTurn() ? 1.0 : 0.0});
+    Put(*move, {}, std::array{*self.virtualTime, self.favour.left(now), self.favour.inTurn() ? 1.0 : 0.0,
+                              Age(self.favour.servedAt(), now)});
     for (uint32_t n = 0; n < move->n_classes; ++n) {
         const auto &c = StateOf(move->classes[n]);
         Put(*move, {c.cls, nullptr, nullptr},
@@ -56,7 +57,7 @@ inline int Restore(void *const inst, const msfrs_owner *const whose, const doubl
 {
     auto &self = Self(inst);
     self.now = now;
-    if (n != (whose->item ? 1 : whose->flow || whose->cls ? 5 : 3) || figures[0] < 0)
+    if (n != (whose->item ? 1 : whose->flow || whose->cls ? 5 : 4) || figures[0] < 0)
         return -1;
     if (whose->item) {
         StateOf(whose->item).ofFavour = true;
@@ -74,7 +75,7 @@ inline int Restore(void *const inst, const msfrs_owner *const whose, const doubl
         c.earnedBy = figures[4];
     } else {
         *self.virtualTime = figures[0];
-        self.favour.restore(figures[1], figures[2] > 0, now);
+        self.favour.restore(figures[1], figures[2] > 0, At(figures[3], now), now);
     }
     return 0;
 }

@@ -173,17 +173,27 @@ public:
     /// \returns ns
     double left(const msfrs_time now) const
     {
-        const auto passed = static_cast<double>(now - since_);
-        return waits_ ? std::max(left_ - passed, 0.0) : std::min(left_ + Earned * passed, most_);
+        if (waits_)
+            return std::max(left_ - static_cast<double>(now - since_), 0.0);
+        const auto until = std::min(now, servedAt_ + Silence);
+        return std::min(left_ + Earned * static_cast<double>(std::max<msfrs_time>(until - since_, 0)), most_);
     }
     /// Whether the next slot may go out of turn: at most every second one, so that no class waits for all others.
     bool next(const msfrs_time now) const { return inTurn_ && left(now) > 0; }
     bool inTurn() const { return inTurn_; } ///< whether the latest slot was
     void picked(const bool outOfTurn) { inTurn_ = !outOfTurn; }
-    void restore(const double left, const bool inTurn, const msfrs_time now)
+    msfrs_time servedAt() const { return servedAt_; } ///< when bytes last arrived
+    void restore(const double left, const bool inTurn, const msfrs_time servedAt, const msfrs_time now)
     {
         set(left, now);
         inTurn_ = inTurn;
+        servedAt_ = servedAt;
+    }
+    /// Bytes have arrived. Without any, nobody may wait because nothing is asked, or because the link is down.
+    void served(const msfrs_time now)
+    {
+        set(left(now), now);
+        servedAt_ = now;
     }
     /// Sets whether anybody waits from now on.
     void settle(const bool waits, const msfrs_time now)
@@ -196,6 +206,7 @@ public:
 
 private:
     static constexpr double Earned = 15; ///< by each ns in which nobody waits
+    static constexpr msfrs_time Silence = 300'000'000; ///< ns after bytes in which a link in use may be silent: an RTT
 
     void set(const double left, const msfrs_time now)
     {
@@ -204,7 +215,7 @@ private:
     }
 
     double most_, left_ = 0; ///< ns
-    msfrs_time since_ = 0;
+    msfrs_time since_ = 0, servedAt_ = 0;
     bool waits_ = false, inTurn_ = true;
 };
 

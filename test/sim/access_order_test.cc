@@ -98,14 +98,16 @@ TEST_P(AccessOrder, ClassesHaveTheirSharesInEveryPhase)
     EXPECT_GT(worst(NoShares), 0.06);
 }
 
-/// Idle for 12.5 s, then backlogged; measured from 62.5 s after that, for 87 s.
+/// A user without competitors for 12.5 s, then a backlog of others; measured from 62.5 s after that, for 87 s.
 TEST_P(AccessOrder, WhatClassesHadOutOfTurnIsGoneAfterAMinute)
 {
     const auto off = [&](const Settings &settings) {
         auto params = saturated(settings);
         params.seconds = 162.5;
+        params.config.classes.push_back({"guest", 1});
+        params.workload.users.push_back(1);
         params.workload.parts = 13;
-        params.workload.active = {0x1ffe, 0x1ffe, 0x1ffe};
+        params.workload.active = {0x1ffe, 0x1ffe, 0x1ffe, 0x0001};
         return Off(BytesIn(Simulate(params).parts, 6, 13), {4, 2, 1});
     };
     const double some = off(Default);
