@@ -148,7 +148,8 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     exchangeUsers(now);
     tellClasses();
     const double received = ledger->measures() ? meter->total() : meter->latest();
-    ledger->measured({law->whole(), config.rate, use.utilisation(), queueTarget.get()},
+    ledger->measured({law->whole(), config.rate, use.utilisation(), queueTarget.get(),
+                      static_cast<uint32_t>(floor.phase())},
                      {received, meter->own(), meter->metered(), {pathHere(now), packets, outOfOrder}});
     if (!ledger->settle(now))
         return; // continue with what is known
@@ -165,6 +166,8 @@ void RequestScheduler::Impl::followWindow(const msfrs_time now)
         capacity->lead();
     if (capacity)
         adoptRate();
+    if (led && led->floor > 0)
+        floor.follow(static_cast<WindowFloor::Phase>(led->floor));
     law->follow(led ? &*led : nullptr);
 }
 

@@ -131,8 +131,10 @@ bool RequestScheduler::Impl::endInterval(const msfrs_time now, const double tota
     if (!use.update(now, total, rated()))
         return false;
     paper.update(windowParams, use, now, total, rated());
-    const auto median = path.seen(now, QueueEstimate::SampleLasts, 0.5);
-    floor.update({use.elapsed(), use.utilisation(), responses, use.fullShare(), median.enough() ? median.queue : -1},
+    auto queues = others->queues; // a worker alone has too few samples
+    queues.push_back(path.seen(now, QueueEstimate::SampleLasts, 0.5));
+    const auto seen = Together(queues);
+    floor.update({use.elapsed(), use.utilisation(), responses, use.fullShare(), seen.enough() ? seen.queue : -1},
                  windowParams.floor);
     path.basesLast(floor.below() ? WindowFloor::Lasts : QueueEstimate::BaseLasts);
     return true;

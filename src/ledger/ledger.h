@@ -57,6 +57,7 @@ struct SharedWindow {
     double rate = 0;        ///< C in bit/s, > 0
     double utilisation = 0; ///< U of the last interval, >= 0
     msfrs_time queue = 0;   ///< q*, ns >= 0; 0: not known
+    uint32_t floor = 0;     ///< WindowFloor::Phase; 0: not known
 };
 
 /// The measurements of a party.

@@ -87,9 +87,10 @@ struct alignas(64) Slot {
     Word packets;     ///< received by these connections, grows
     Word outOfOrder;  ///< of these, the ones that arrived out of order; grows
     Word target;      ///< ns, at most LongestPath: q*; 0: not known
+    Word floor;       ///< WindowFloor::Phase, at most MostFloor; 0: not known
 };
 /// Beyond these a slot is invalid. No gateway has so many connections, and no path lasts an hour (ns).
-constexpr uint64_t MostPlaces = 1 << 20, MostTrips = 1 << 20, LongestPath = 3'600'000'000'000;
+constexpr uint64_t MostPlaces = 1 << 20, MostTrips = 1 << 20, LongestPath = 3'600'000'000'000, MostFloor = 5;
 
 /// One user of one class.
 struct alignas(64) User {

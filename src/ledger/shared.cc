@@ -87,7 +87,8 @@ struct SharedLedger::Impl {
         const auto figures = leader == Slots ? std::nullopt : ReadFigures(segment.slots[leader]);
         led.reset();
         if (figures)
-            led = SharedWindow{figures->limit, figures->rate, figures->utilisation, figures->target};
+            led = SharedWindow{figures->limit, figures->rate, figures->utilisation, figures->target,
+                               figures->floor};
     }
 
     void survey(msfrs_time now);
@@ -506,6 +507,7 @@ void SharedLedger::measured(const SharedWindow &window, const Measured &measures
     SetReal(slot->rate, window.rate);
     SetReal(slot->utilisation, window.utilisation);
     Set(slot->target, static_cast<uint64_t>(window.queue));
+    Set(slot->floor, window.floor);
     Set(slot->received, static_cast<uint64_t>(measures.received));
     Set(slot->own, static_cast<uint64_t>(measures.own));
     Set(slot->metered, measures.metered);

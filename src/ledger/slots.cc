@@ -73,16 +73,17 @@ std::optional<SlotFigures> ReadFigures(const Slot &slot)
     f.pid = slot.pid.load(Relaxed);
     f.config = slot.config.load(Relaxed);
     const auto trips = slot.trips.load(Relaxed), queue = slot.queue.load(Relaxed), base = slot.base.load(Relaxed);
-    const auto target = slot.target.load(Relaxed);
+    const auto target = slot.target.load(Relaxed), floor = slot.floor.load(Relaxed);
     f.path = {{trips, static_cast<msfrs_time>(queue), static_cast<msfrs_time>(base)}, slot.packets.load(Relaxed),
               slot.outOfOrder.load(Relaxed)};
-    if (trips > MostTrips || queue > LongestPath || base > LongestPath || target > LongestPath)
+    if (trips > MostTrips || queue > LongestPath || base > LongestPath || target > LongestPath || floor > MostFloor)
         return {};
     if (rank > Never || !Within(f.limit, 1, static_cast<double>(MostPlaces)) || !Within(f.rate, 0, MostReal) ||
         !Within(f.utilisation, 0, MostReal))
         return {};
     f.rank = static_cast<Rank>(rank);
     f.target = static_cast<msfrs_time>(target);
+    f.floor = static_cast<uint32_t>(floor);
     return f;
 }
 

@@ -31,6 +31,7 @@ struct SlotFigures {
     bool metered = false;
     double limit = 1, rate = 0, utilisation = 0;
     msfrs_time target = 0;
+    uint32_t floor = 0;
     uint64_t pid = 0, config = 0;
     PathSeen path;
 };

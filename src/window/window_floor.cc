@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace msfrs {
 
@@ -29,16 +30,21 @@ void WindowFloor::notice(const Interval &last)
 
 void WindowFloor::enter(const Phase phase)
 {
+    if (phase == Phase::Without)
+        grown_ = queue_;
     phase_ = phase;
     since_ = 0;
 }
 
-void WindowFloor::update(const Interval &last, const double floor)
+void WindowFloor::follow(const Phase phase)
 {
-    since_ += last.elapsed;
-    if (last.own >= 0)
-        notice(last);
-    const bool beside = last.own >= 0 && others_ >= OthersMatter && waiting_ >= 0.5;
+    if (phase != phase_)
+        enter(phase);
+    follows_ = true;
+}
+
+void WindowFloor::advance(const bool beside, const double floor)
+{
     switch (phase_) {
     case Phase::None:
         if (beside && own_ < floor)
@@ -48,10 +54,8 @@ void WindowFloor::update(const Interval &last, const double floor)
     case Phase::Kept:
         if (!beside || (factor_ <= 1 && own_ >= floor))
             enter(Phase::None);
-        else if (since_ >= (phase_ == Phase::Kept ? Lasts : Compared)) {
-            grown_ = queue_;
+        else if (since_ >= (phase_ == Phase::Kept ? Lasts : Compared))
             enter(Phase::Without);
-        }
         break;
     case Phase::Without:
         if (since_ >= Compared)
@@ -62,6 +66,15 @@ void WindowFloor::update(const Interval &last, const double floor)
             enter(Phase::None);
         break;
     }
+}
+
+void WindowFloor::update(const Interval &last, const double floor)
+{
+    since_ += last.elapsed;
+    if (last.own >= 0)
+        notice(last);
+    if (!std::exchange(follows_, false))
+        advance(last.own >= 0 && others_ >= OthersMatter && waiting_ >= 0.5, floor);
     const bool grown = phase_ == Phase::Trial || phase_ == Phase::Kept;
     const double missing = std::pow(floor / std::max(own_, 0.01), PartOf(last.elapsed, Grows));
     factor_ = grown ? std::clamp(factor_ * missing, 1.0, Most) : 1;

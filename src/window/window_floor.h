@@ -20,9 +20,12 @@ namespace msfrs {
 class WindowFloor {
 public:
     static constexpr double OthersMatter = 0.1; ///< share of C that a wrong overhead cannot explain
-    static constexpr double Most = 8;                    ///< of factor()
+    static constexpr double Most = 8;           ///< of factor()
     static constexpr double MostPlaces = 0.75;  ///< times the slots at which a class would have none waiting
     static constexpr msfrs_time Lasts = 600'000'000'000; ///< ns: validity of a comparison
+
+    /// None: other traffic leaves enough. Trial, then Without: windows grow, and do not. Kept and Vain: so they stay.
+    enum class Phase : uint8_t { None = 1, Trial, Without, Kept, Vain };
 
     /// Figures of an interval that has ended.
     struct Interval {
@@ -35,6 +38,9 @@ public:
 
     /// \param floor share of C that responses keep, 0 <= floor < 1; 0: none
     void update(const Interval &, double floor);
+    /// Takes the phase of the party that leads, until the end of the next interval: all must grow, or none.
+    void follow(Phase);
+    Phase phase() const { return phase_; }
 
     double factor() const { return factor_; } ///< of receive windows, 1 to Most
     /// Share of C that other traffic had, a mean over some seconds; 0 if a wrong overhead can explain it.
@@ -45,12 +51,12 @@ public:
     bool inVain() const { return phase_ == Phase::Without || phase_ == Phase::Vain; }
 
 private:
-    /// None: other traffic leaves enough. Trial, then Without: windows grow, and do not. Kept and Vain: so they stay.
-    enum class Phase { None, Trial, Without, Kept, Vain };
     void notice(const Interval &);
     void enter(Phase);
+    void advance(bool beside, double floor);
 
     Phase phase_ = Phase::None;
+    bool follows_ = false; ///< in the next interval
     msfrs_time since_ = 0; ///< ns since the phase began
     double queue_ = 0;     ///< mean queue over some seconds, ns
     double grown_ = 0;     ///< queue_ when windows stopped growing

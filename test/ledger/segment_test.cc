@@ -142,6 +142,10 @@ TEST_F(SegmentTest, NonsenseInASlotMakesItDead)
         EXPECT_TRUE(broken());
         Set((**slot).*field, 0);
     }
+    Set((**slot).floor, MostFloor);
+    EXPECT_EQ(ReadFigures(segment->slots[5])->floor, MostFloor);
+    Set((**slot).floor, MostFloor + 1);
+    EXPECT_FALSE(ReadFigures(segment->slots[5]));
     segment->slots[5].life = segment->slots[5].life | 0x80;
     EXPECT_TRUE(broken()) << "a kind that does not exist";
 }

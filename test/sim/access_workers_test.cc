@@ -64,6 +64,20 @@ TEST_P(AccessWorkers, KeepTheWeightsAndTheLinkFull)
     EXPECT_EQ(result.log, "");
 }
 
+/// If each compared alone, the queue would be that of the others' windows: 0.6 s with four workers.
+TEST_P(AccessWorkers, FindTogetherThatAConstantStreamDoesNotYield)
+{
+    params.buffer = 10;
+    params.seconds = 600;
+    params.warmup = 100;
+    params.others.constant = 0.6;
+    params.others.from = 100 * Second;
+    double queue = 0;
+    for (params.seed = 1; params.seed <= 6; ++params.seed)
+        queue += Simulate(params).queueMean / 6;
+    EXPECT_LT(queue, 0.22);
+}
+
 TEST_P(AccessWorkers, KeepTheWeightsWhereAllRequestsAreSmall)
 {
     params.workload.fixedSize = 20'000; // of a class's few requests none waits at some workers

@@ -126,6 +126,21 @@ TEST_F(Floor, OtherTrafficThatComesLaterIsTriedAtOnce)
     EXPECT_LT(untilItGrows(0.1, 400 * Ms), 20) << "and then downloads";
 }
 
+TEST_F(Floor, IsThatOfThePartyThatLeads)
+{
+    using Phase = WindowFloor::Phase;
+    passMany(20, 0.3);
+    ASSERT_EQ(floor.phase(), Phase::Trial);
+    for (int n = 0; n < 100; ++n) {
+        floor.follow(Phase::Without);
+        EXPECT_EQ(pass(0.3), 1) << "however long: " << n;
+    }
+    floor.follow(Phase::Kept);
+    EXPECT_GT(pass(0.3), 1);
+    passMany(20, 0.3);
+    EXPECT_EQ(floor.phase(), Phase::Kept) << "goes on without it";
+}
+
 TEST_F(Floor, AnUnknownQueueIsNoLongQueue)
 {
     untilItGrows(0.3, -1);
