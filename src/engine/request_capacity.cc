@@ -64,10 +64,14 @@ QueueSeen RequestScheduler::Impl::pathHere(const msfrs_time now) const
 /// Where C is estimated, includes what the connections of other parties see.
 QueueSeen RequestScheduler::Impl::pathSeen(const msfrs_time now) const
 {
-    if (!capacity || others->queues.empty())
-        return pathHere(now);
+    return capacity ? withOthers(pathHere(now)) : pathHere(now);
+}
+
+/// Together with what the connections of other parties see.
+QueueSeen RequestScheduler::Impl::withOthers(const QueueSeen &here) const
+{
     auto all = others->queues;
-    all.push_back(pathHere(now));
+    all.push_back(here);
     return Together(all);
 }
 

@@ -272,6 +272,7 @@ struct RequestScheduler::Impl {
     double rated() const;
     QueueSeen pathHere(msfrs_time now) const;
     QueueSeen pathSeen(msfrs_time now) const;
+    QueueSeen withOthers(const QueueSeen &here) const;
     /// \returns whether its connection knew an RTT
     bool lookAtPath(Request &, msfrs_time now);
     /// Samples connections and adapts C, when that is due.

@@ -131,9 +131,7 @@ bool RequestScheduler::Impl::endInterval(const msfrs_time now, const double tota
     if (!use.update(now, total, rated()))
         return false;
     paper.update(windowParams, use, now, total, rated());
-    auto queues = others->queues; // a worker alone has too few samples
-    queues.push_back(path.seen(now, QueueEstimate::SampleLasts, 0.5));
-    const auto seen = Together(queues);
+    const auto seen = withOthers(path.seen(now, QueueEstimate::SampleLasts, 0.5)); // a worker alone has too few samples
     floor.update({use.elapsed(), use.utilisation(), responses, use.fullShare(), seen.enough() ? seen.queue : -1},
                  windowParams.floor);
     path.basesLast(floor.below() ? WindowFloor::Lasts : QueueEstimate::BaseLasts);

@@ -22,6 +22,7 @@
 #pragma once
 
 #include "plugin/msfrs_plugin.h"
+#include "window/window_floor.h"
 
 #include <algorithm>
 #include <atomic>
@@ -90,7 +91,8 @@ struct alignas(64) Slot {
     Word floor;       ///< WindowFloor::Phase, at most MostFloor; 0: not known
 };
 /// Beyond these a slot is invalid. No gateway has so many connections, and no path lasts an hour (ns).
-constexpr uint64_t MostPlaces = 1 << 20, MostTrips = 1 << 20, LongestPath = 3'600'000'000'000, MostFloor = 5;
+constexpr uint64_t MostPlaces = 1 << 20, MostTrips = 1 << 20, LongestPath = 3'600'000'000'000;
+constexpr auto MostFloor = static_cast<uint64_t>(WindowFloor::Phase::Vain);
 
 /// One user of one class.
 struct alignas(64) User {

@@ -189,7 +189,8 @@ public:
         inTurn_ = inTurn;
         servedAt_ = servedAt;
     }
-    /// Bytes have arrived. Without any, nobody may wait because nothing is asked, or because the link is down.
+    /// Bytes have arrived, or are charged in advance. Without any, nobody may wait because nothing is asked, or because
+    /// the link is down.
     void served(const msfrs_time now)
     {
         set(left(now), now);

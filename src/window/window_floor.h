@@ -20,8 +20,8 @@ namespace msfrs {
 class WindowFloor {
 public:
     static constexpr double OthersMatter = 0.1; ///< share of C that a wrong overhead cannot explain
-    static constexpr double Most = 8;           ///< of factor()
-    static constexpr double MostPlaces = 0.75;  ///< times the slots at which a class would have none waiting
+    static constexpr double Most = 8; ///< of factor()
+    static constexpr double MostPlaces = 0.75; ///< times the slots at which a class would have none waiting
     static constexpr msfrs_time Lasts = 600'000'000'000; ///< ns: validity of a comparison
 
     /// None: other traffic leaves enough. Trial, then Without: windows grow, and do not. Kept and Vain: so they stay.

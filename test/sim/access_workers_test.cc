@@ -2,6 +2,7 @@
 /// \file
 /// Several workers of a gateway, with one ledger, on the simulated access link: they behave like a single worker.
 #include "sim/access/run.h"
+#include "support/means.h"
 #include "support/plugins.h"
 
 #include <gtest/gtest.h>
@@ -72,10 +73,7 @@ TEST_P(AccessWorkers, FindTogetherThatAConstantStreamDoesNotYield)
     params.warmup = 100;
     params.others.constant = 0.6;
     params.others.from = 100 * Second;
-    double queue = 0;
-    for (params.seed = 1; params.seed <= 6; ++params.seed)
-        queue += Simulate(params).queueMean / 6;
-    EXPECT_LT(queue, 0.22);
+    EXPECT_LT(test::MeansOf(params, 6).queueMean, 0.22);
 }
 
 TEST_P(AccessWorkers, KeepTheWeightsWhereAllRequestsAreSmall)

@@ -8,9 +8,7 @@
 namespace msfrs {
 namespace {
 
-constexpr msfrs_time Second = 1'000'000'000;
-
-constexpr msfrs_time Ms = 1'000'000;
+constexpr msfrs_time Second = 1'000'000'000, Ms = 1'000'000;
 
 class Floor : public ::testing::Test {
 protected:
