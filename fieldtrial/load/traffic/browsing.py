@@ -42,25 +42,29 @@ class _Page:
 class Browser:
     """The browser of one user of a run.Run."""
 
-    #: Of its command line.
-    PREFIX = ('setpriv', '--reuid={uid}', '--regid={uid}', '--clear-groups', '--no-new-privs', '--pdeathsig=KILL')
+    #: Of its command line. The common temporary directory may be closed to its Unix user.
+    PREFIX = ('setpriv', '--reuid={uid}', '--regid={uid}', '--clear-groups', '--no-new-privs', '--pdeathsig=KILL',
+              'env', 'TMPDIR={directory}')
 
     def __init__(self, run, user):
         self._run, self._user = run, user
         self._servers = {server.name: server for server in run.spec.servers}
         self._pages = pages.Pages(run.spec.seed, self._servers)
-        self._uid = addresses.uid(run.spec.users.index(user))
-        directory = f'{run.spec.out}-{user.name}'   # beside the records, removed with the world
-        os.mkdir(directory, mode=0o700)
-        os.chown(directory, self._uid, self._uid)
-        self._chromium = devtools.Chromium(directory, self._heard)
+        number = run.spec.users.index(user)
+        self._uid = addresses.uid(number)
+        # Beside the records, removed with the world. Chromium makes a socket in it: its path may be 45 bytes longer.
+        self._directory = f'{run.spec.out}-{number}'
+        os.mkdir(self._directory, mode=0o700)
+        os.chown(self._directory, self._uid, self._uid)
+        self._chromium = devtools.Chromium(self._directory, self._heard)
         self._page, self._loaded = None, None
         self._broken = ''
 
     async def start(self):
         """Starts it. Raises TrialError."""
         try:
-            await self._chromium.start([word.format(uid=self._uid) for word in self.PREFIX], self.flags())
+            prefix = [word.format(uid=self._uid, directory=self._directory) for word in self.PREFIX]
+            await self._chromium.start(prefix, self.flags())
             for domain in ('Page', 'Runtime', 'Network'):
                 await self._chromium.ask(f'{domain}.enable')
             await self._chromium.ask('Runtime.addBinding', name='msfrsTell')
