@@ -134,7 +134,7 @@ bool RequestScheduler::Impl::endInterval(const msfrs_time now, const double tota
     const auto seen = withOthers(path.seen(now, QueueEstimate::SampleLasts, 0.5)); // a worker alone has too few samples
     floor.update({use.elapsed(), use.utilisation(), responses, use.fullShare(), seen.enough() ? seen.queue : -1},
                  windowParams.floor);
-    path.basesLast(floor.below() ? WindowFloor::Lasts : QueueEstimate::BaseLasts);
+    path.basesLast(floor.below() ? WindowFloor::Lasts : Remembered);
     return true;
 }
 

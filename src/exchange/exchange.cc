@@ -11,12 +11,11 @@ constexpr msfrs_time Ms = 1'000'000;
 /// How long a server may be silent. Measured over HTTP/2 in TLS with round trips of 12 to 296 ms: 50 and 200 ms after
 /// a record did equally well, so little depends on finding record boundaries.
 constexpr msfrs_time AfterRecord = 50 * Ms;
-constexpr msfrs_time Within = 200 * Ms;       ///< or two round trips
-constexpr msfrs_time Again = 1100 * Ms;       ///< a retransmission may take a second (RFC 6298): of a SYN, or of the
-                                              ///< rest of a record
+constexpr msfrs_time Within = 200 * Ms; ///< or two round trips
+/// A retransmission may take a second (RFC 6298): of a SYN, of the rest of a record, of the rest of an upload.
+constexpr msfrs_time Again = 1100 * Ms;
 
-constexpr int64_t Upload = 16384;             ///< bytes unanswered: more than any request without a body
-constexpr msfrs_time UploadPause = 500 * Ms;  ///< after which an upload is over
+constexpr int64_t Upload = 16384; ///< bytes unanswered: more than any request without a body
 
 /// Unsolicited bytes allowed per second, and at once: a line of a chat, a notification, TLS session tickets.
 constexpr int64_t Allowance = 1500;
@@ -43,7 +42,7 @@ bool Exchange::clientSays(const char *const data, const size_t size, const msfrs
     const bool request = client_.follow(data, size) != TlsRecords::Content::Housekeeping;
     if (firstWord_ == 0)
         firstWord_ = now;
-    if (state_ == State::Uploading && now - since_ > UploadPause)
+    if (state_ == State::Uploading && now - since_ > Again)
         state_ = State::Over;
     if (!request)
         return true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "window/capacity.h"
 
+#include "window/thresholds.h"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -8,9 +10,14 @@
 namespace msfrs {
 
 namespace {
-constexpr CapacityLaw Law;
 constexpr msfrs_time Second = 1'000'000'000;
-constexpr msfrs_time LongestQueue = 60 * Second; ///< longer samples are discarded
+// Parameters of the law. docs/lab/constants.md has the effect of half and double of each.
+constexpr msfrs_time Brief = 300'000'000;   ///< ns over which D is averaged: a few quanta on a slow link, most RTTs
+constexpr msfrs_time Prompt = 200'000'000;  ///< ns over which D is averaged before C is reduced: two updates
+constexpr double Margin = 0.03;             ///< of C: variation of D caused by bursts and timer granularity
+constexpr double Further = 1.2;             ///< times D while D grows: from 1 to 60 Mbit/s within ten seconds
+constexpr double Short = 0.25, Long = 2;    ///< times the allowed queue
+constexpr int InVain = 3;                   ///< cuts in a row without effect on q
 constexpr size_t MostChanges = 16;               ///< kept for the report
 
 double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
@@ -104,7 +111,7 @@ Capacity::Span Capacity::over(const msfrs_time time) const
 }
 
 /// Whether requests waited nearly all the time.
-bool Capacity::isLimited(const Span &span) { return span.limited >= 1 - Law.alike; }
+bool Capacity::isLimited(const Span &span) { return span.limited >= 1 - Alike; }
 
 bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
 {
@@ -122,7 +129,7 @@ bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
         ticks_.push_back({now, seen});
     while (ticks_.size() > 2 && ticks_[1].at <= now - Second)
         ticks_.pop_front();
-    if (now - ticks_.front().at < Law.brief)
+    if (now - ticks_.front().at < Brief)
         return false;
     const double before = report_.rate;
     judge(now);
@@ -134,10 +141,10 @@ bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
 void Capacity::judge(const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
-    const auto brief = over(Law.brief), whole = over(Second);
+    const auto brief = over(Brief), whole = over(Second);
     const double settled = std::max(brief.rate, whole.rate);
     std::optional<msfrs_time> queue;
-    if (seen.queue && *seen.queue >= 0 && *seen.queue <= LongestQueue) {
+    if (seen.queue && *seen.queue >= 0 && *seen.queue <= Remembered) {
         ignored_ = std::min(ignored_, *seen.queue);
         queue = *seen.queue - ignored_;
     }
@@ -154,16 +161,16 @@ void Capacity::judge(const msfrs_time now)
         followDelivery(now);
         return;
     }
-    if (brief.rate > (1 + Law.margin) * report_.rate) {
-        const bool goesOn = report_.limited && queue && QueueRatio(*queue, seen) < Law.shortQueue && carriedAt_ >= 0 &&
+    if (brief.rate > (1 + Margin) * report_.rate) {
+        const bool goesOn = report_.limited && queue && QueueRatio(*queue, seen) < Short && carriedAt_ >= 0 &&
                             now - carriedAt_ <= Second + seen.base;
         carriedAt_ = now;
-        change(brief.rate * (goesOn ? Law.further : 1), CapacityReason::Carried, now);
+        change(brief.rate * (goesOn ? Further : 1), CapacityReason::Carried, now);
     } else if (report_.limited && queue) {
         judgeQueue(*queue, settled, whole, now);
     }
-    const bool less = isLimited(whole) && whole.rate > 0 && whole.rate < (1 - Law.alike) * report_.rate;
-    if (less && whole.loss >= Law.alike)
+    const bool less = isLimited(whole) && whole.rate > 0 && whole.rate < (1 - Alike) * report_.rate;
+    if (less && whole.loss >= Alike)
         change(settled, CapacityReason::Loss, now);
 }
 
@@ -173,12 +180,12 @@ void Capacity::watchSwings(const std::optional<msfrs_time> queue, const msfrs_ti
     const auto &seen = ticks_.back().seen;
     const double ratio = queue ? QueueRatio(*queue, seen) : 1;
     const bool varied = mode_ == CapacityMode::VariableRate;
-    const int side = ratio > Law.longQueue ? 1 : ratio < Law.shortQueue && report_.limited ? -1 : 0;
+    const int side = ratio > Long ? 1 : ratio < Short && report_.limited ? -1 : 0;
     if (side != std::exchange(side_, side) || !varied) {
         sideSince_ = now;
         sideFrom_ = report_.rate;
     }
-    if (side != 0 && now - sideSince_ > Law.settled) {
+    if (side != 0 && now - sideSince_ > Swings::Longest) {
         swings_ = {};
         change(std::max(sideFrom_, report_.rate), side > 0 ? CapacityReason::LongerPath : CapacityReason::NoQueue, now);
     }
@@ -192,16 +199,16 @@ void Capacity::watchSwings(const std::optional<msfrs_time> queue, const msfrs_ti
 
 void Capacity::followDelivery(const msfrs_time now)
 {
-    const double delivered = over(Law.prompt).rate;
+    const double delivered = over(Prompt).rate;
     if (delivered > 0 && (report_.limited || delivered > report_.rate))
-        change(Law.beyond * delivered, CapacityReason::VariableRate, now);
+        change((1 + 2 * Margin) * delivered, CapacityReason::VariableRate, now);
 }
 
 /// Whether the queue is longer than it was a moment ago.
 bool Capacity::queueGrows() const
 {
     auto before = std::prev(ticks_.end());
-    while (before != ticks_.begin() && before->at > ticks_.back().at - Law.brief)
+    while (before != ticks_.begin() && before->at > ticks_.back().at - Brief)
         --before;
     return before->seen.queue && *ticks_.back().seen.queue > *before->seen.queue;
 }
@@ -210,21 +217,21 @@ bool Capacity::queueGrows() const
 void Capacity::judgeQueue(const msfrs_time queue, const double settled, const Span &whole, const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
-    const double ratio = QueueRatio(queue, seen), prompt = over(Law.prompt).rate;
+    const double ratio = QueueRatio(queue, seen), prompt = over(Prompt).rate;
     const bool full = isLimited(whole);
-    if (ratio > Law.longQueue) {
+    if (ratio > Long) {
         drain(queue, prompt, CapacityReason::Queue, now);
-    } else if (ratio >= Law.shortQueue && prompt < Swings::Fall * report_.rate && queueGrows()) {
+    } else if (ratio >= Short && prompt < Swings::Fall * report_.rate && queueGrows()) {
         drain(queue, prompt, CapacityReason::CarriesLess, now);
     } else if (ratio > 1) {
-        if (full && settled < (1 - Law.margin) * report_.rate)
+        if (full && settled < (1 - Margin) * report_.rate)
             drain(queue, settled, CapacityReason::CarriesLess, now);
     } else {
         mode_ = CapacityMode::Steady;
-        const bool used = full && whole.rate >= (1 - Law.margin) * report_.rate;
-        if (ratio < Law.shortQueue && used && now - grownAt_ >= std::max(Law.brief, seen.base + queue)) {
+        const bool used = full && whole.rate >= (1 - Margin) * report_.rate;
+        if (ratio < Short && used && now - grownAt_ >= std::max(Brief, seen.base + queue)) {
             grownAt_ = now;
-            change(report_.rate * (1 + Law.margin / 2), CapacityReason::NoQueue, now);
+            change(report_.rate * (1 + Margin / 2), CapacityReason::NoQueue, now);
         }
     }
 }
@@ -248,11 +255,11 @@ bool Capacity::needsAnotherCut(const msfrs_time queue, const double delivered, c
 {
     const double ratio = static_cast<double>(queue) / static_cast<double>(std::max<msfrs_time>(cut_.queue, 1));
     // Too early for the cut to show. If D falls and q grows all the same, the link has become slower.
-    if (now - cut_.at < std::max(Law.prompt, ticks_.back().seen.base + cut_.queue))
-        return ratio > 1 + Law.alike && delivered < (1 - Law.alike) * report_.rate;
+    if (now - cut_.at < std::max(Prompt, ticks_.back().seen.base + cut_.queue))
+        return ratio > 1 + Alike && delivered < (1 - Alike) * report_.rate;
     cut_.queue = queue;
     cut_.at = now;
-    return ratio >= 1 - Law.alike && !cutsInVain(queue, ratio, now);
+    return ratio >= 1 - Alike && !cutsInVain(queue, ratio, now);
 }
 
 /// Whether cuts have reduced D but not the queue: then C is restored, and the queue counts as part of the base RTT.
@@ -262,12 +269,12 @@ bool Capacity::cutsInVain(const msfrs_time queue, const double ratio, const msfr
     // Bytes in flight are C (base + allowed): D is this share of C if the path is longer by q, and C if q is a queue.
     const double left = Seconds(seen.base + seen.allowed) / Seconds(seen.base + queue);
     // D over a longer time includes delivery before the last cut.
-    if (ratio > 1 + Law.alike || over(Law.prompt).rate > report_.rate * (1 + left) / 2) {
+    if (ratio > 1 + Alike || over(Prompt).rate > report_.rate * (1 + left) / 2) {
         cut_.inVain = 0;
         cut_.from = report_.rate;
         return false;
     }
-    if (++cut_.inVain < Law.inVain)
+    if (++cut_.inVain < InVain)
         return false;
     ignored_ += queue;
     change(cut_.from, CapacityReason::LongerPath, now);

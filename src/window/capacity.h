@@ -11,7 +11,7 @@
 ///     Steady        Draining      limited, and q is long, or D has fallen and q grows
 ///     Draining      Steady        q is at most the allowed queue, or cuts were in vain
 ///     any           VariableRate  four swings in a minute
-///     VariableRate  Steady        fewer than that in the last minute, or q was long, or short, for 10 s
+///     VariableRate  Steady        fewer than that in the last minute, or q was long, or short, for 7.5 s
 ///     any           Following     follow(): another worker estimates C
 ///     Following     Steady        lead()
 ///
@@ -23,8 +23,8 @@
 ///   D but not q was in vain. After three of these in a row the delay is not our queue but a longer route or a full
 ///   uplink: C is restored, and q is measured from there. If D keeps falling and q grows within the RTT, C follows at
 ///   once.
-/// - *VariableRate* (window/swings.h). RTT samples show a queue too late on such a link, so C is 1.07 times D over
-///   200 ms; the 7 % discover spare capacity. While not limited, C only grows.
+/// - *VariableRate* (window/swings.h). RTT samples show a queue too late on such a link, so C is 1.06 times D over
+///   200 ms; the 6 % discover spare capacity. While not limited, C only grows.
 /// - If a tenth of the packets arrive out of order and D is lower by a tenth (a policer), C becomes D over one second,
 ///   or over 300 ms if that is higher.
 /// Otherwise C does not change, not even while nothing arrives.
@@ -46,19 +46,6 @@ namespace msfrs {
 struct CapacityParams {
     double min = 0; ///< bit/s, > 0
     double max = 0; ///< bit/s, >= min
-};
-
-/// Parameters of the law. docs/lab/constants.md has the effect of half and double of each.
-struct CapacityLaw {
-    msfrs_time brief = 300'000'000;  ///< ns over which D is averaged: a few quanta on a slow link, most RTTs
-    msfrs_time prompt = 200'000'000; ///< ns over which D is averaged before C is reduced: two updates
-    double margin = 0.03;            ///< of C: variation of D caused by bursts and timer granularity
-    double further = 1.2;            ///< times D while D grows: from 1 to 60 Mbit/s within ten seconds
-    double beyond = 1.07;            ///< times D on a variable-rate link
-    double shortQueue = 0.25, longQueue = 2; ///< times the allowed queue
-    double alike = 0.1;              ///< to ignore: relative difference of queues or rates, share of packets or time
-    int inVain = 3;                  ///< cuts in a row without effect on q
-    msfrs_time settled = 10'000'000'000; ///< ns of a long, or short, queue after which VariableRate ends
 };
 
 /// A measurement. Sums may have any origin.

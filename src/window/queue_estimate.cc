@@ -8,7 +8,6 @@
 namespace msfrs {
 
 constexpr msfrs_time Second = 1'000'000'000;
-constexpr double Alone = 0.1; ///< quantile: some samples of a server take another path, or met no queue
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::max();
 
 QueueSeen Together(const std::vector<QueueSeen> &parts)
@@ -79,7 +78,7 @@ QueueSeen QueueEstimate::atAll(const msfrs_time now, const msfrs_time lately) co
             all.queue = all.trips > 0 ? std::min(all.queue, sample->queue) : sample->queue;
         ++all.trips;
     }
-    return counted.size() == 1 ? seen(now, lately, Alone) : all;
+    return counted.size() == 1 ? seen(now, lately, 0) : all;
 }
 
 msfrs_time QueueEstimate::base(const uint64_t server) const

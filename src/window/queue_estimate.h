@@ -6,7 +6,7 @@
 /// The bottleneck queue delays packets from every server. A delay to some servers only is on their own paths.
 #pragma once
 
-#include "plugin/msfrs_plugin.h"
+#include "window/thresholds.h"
 
 #include <cstdint>
 #include <deque>
@@ -42,8 +42,8 @@ public:
     /// \param share the quantile, from 0 to below 1
     QueueSeen seen(msfrs_time now, msfrs_time lately = SampleLasts, double share = 0.25) const;
     /// The least over the servers, each by its latest RTT sample: a queue that one of them does not see is not at the
-    /// provider, however many samples are of others. With a single server there is no agreement to look for, so this
-    /// is a low quantile of its samples.
+    /// provider, however many samples are of others. With a single server it is the least of its samples: some take
+    /// another path, or met no queue.
     /// \param lately as above
     QueueSeen atAll(msfrs_time now, msfrs_time lately) const;
 
@@ -58,7 +58,6 @@ public:
 
     static constexpr size_t MostServers = 1024, MostSamples = 256;
     static constexpr msfrs_time SampleLasts = 2'000'000'000; ///< ns
-    static constexpr msfrs_time BaseLasts = 60'000'000'000;  ///< ns; then as long again as Base::before
 
 private:
     /// The least RTT sample of this period of basesLast() and of the one before, ns. Older ones expire, since a route
@@ -73,7 +72,7 @@ private:
     };
     Base &baseOf(uint64_t server, msfrs_time now);
 
-    msfrs_time basesLast_ = BaseLasts;
+    msfrs_time basesLast_ = Remembered;
     std::unordered_map<uint64_t, Base> bases_;
     std::deque<Sample> samples_;
 };

@@ -12,7 +12,7 @@
 /// then, C is too high. On a variable-rate link q* is 0, since the rate will soon fall again.
 #pragma once
 
-#include "plugin/msfrs_plugin.h"
+#include "window/thresholds.h"
 
 #include <algorithm>
 #include <optional>
@@ -24,9 +24,9 @@ public:
     /// Seconds of q* per second in which all of C is unused: on a link that carries 4 % less than it should, q* is
     /// 20 ms longer after a second. docs/lab/results.md has lower and higher gains.
     static constexpr double Gain = 0.5;
-    /// The allowed queue, in multiples of q0, where C is configured and where it is estimated. Arrival bursts cause a
-    /// queue that q* is not to blame for. But an estimated C is slightly too high, and raises q* to the allowed queue.
-    static constexpr double AllowedKnown = 1.5, AllowedFound = 0.5;
+    /// The part of q0 by which the allowed queue is longer, since arrival bursts cause a queue that q* is not to blame
+    /// for, or shorter where C is estimated: C is slightly too high there, and raises q* to the allowed queue.
+    static constexpr double Slack = 0.5;
 
     /// \param first ns >= 0, initial q*
     explicit QueueTarget(const msfrs_time first): target_(first) {}
@@ -49,7 +49,7 @@ public:
     void update(const msfrs_time interval, const double waiting, const double unused, const double tolerated,
                 const Path &path)
     {
-        const double allowed = (path.found ? AllowedFound : AllowedKnown) * static_cast<double>(path.first);
+        const double allowed = (path.found ? 1 - Slack : 1 + Slack) * static_cast<double>(path.first);
         const auto over = path.queue.value_or(0) - static_cast<msfrs_time>(allowed);
         const double missing = unused - tolerated;
         if (over > 0)
@@ -61,10 +61,8 @@ public:
         else
             target_ += static_cast<msfrs_time>(Gain * static_cast<double>(interval) * missing *
                                                (missing > 0 ? waiting : 1));
-        target_ = std::clamp<msfrs_time>(target_, 0, most(path.first));
+        target_ = std::clamp<msfrs_time>(target_, 0, MostTimes * path.first);
     }
-
-    static msfrs_time most(const msfrs_time first) { return 10 * first; } ///< of q*, ns
 
 private:
     msfrs_time target_;

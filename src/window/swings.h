@@ -7,7 +7,7 @@
 /// discards falls that turn out to be a longer path.
 #pragma once
 
-#include "plugin/msfrs_plugin.h"
+#include "window/thresholds.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace msfrs {
 
 class Swings {
 public:
-    static constexpr size_t Several = 4;                  ///< swings in Lately
-    static constexpr msfrs_time Lately = 60'000'000'000;  ///< ns
+    static constexpr size_t Several = 4;
+    static constexpr msfrs_time Longest = Remembered / (2 * msfrs_time{Several}); ///< ns of a long queue, half a swing
     static constexpr double Fall = 0.7; ///< C over its earlier value: the link has become slower
 
     /// Adds a value of C, bit/s > 0, taken while requests wait.
@@ -39,7 +39,7 @@ public:
             falls_.pop_front();
     }
     /// Whether there were several lately.
-    bool varies(const msfrs_time now) const { return falls_.size() >= Several && now - falls_.front() <= Lately; }
+    bool varies(const msfrs_time now) const { return falls_.size() >= Several && now - falls_.front() <= Remembered; }
 
 private:
     bool falling_ = false;

@@ -11,7 +11,6 @@ constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time Memory = 6 * Second;       ///< time constant of means
 constexpr msfrs_time Grows = 2 * Memory;        ///< in which windows grow by what is missing, so the mean keeps up
 constexpr msfrs_time Compared = 6 * Memory;     ///< until a long queue has drained
-constexpr double Filled = 0.8; ///< part of the queue with growth at which other traffic fills the buffer anyway
 
 static double PartOf(const msfrs_time elapsed, const msfrs_time memory)
 {
@@ -59,10 +58,10 @@ void WindowFloor::advance(const bool beside, const double floor)
         break;
     case Phase::Without:
         if (since_ >= Compared)
-            enter(queue_ > Filled * grown_ ? Phase::Kept : Phase::Vain);
+            enter(asLong() ? Phase::Kept : Phase::Vain);
         break;
     case Phase::Vain:
-        if (since_ >= Lasts || queue_ > Filled * grown_)
+        if (since_ >= Lasts || asLong())
             enter(Phase::None);
         break;
     }
@@ -74,10 +73,10 @@ void WindowFloor::update(const Interval &last, const double floor)
     if (last.own >= 0)
         notice(last);
     if (!std::exchange(follows_, false))
-        advance(last.own >= 0 && others_ >= OthersMatter && waiting_ >= 0.5, floor);
+        advance(last.own >= 0 && others_ >= Alike && waiting_ >= 0.5, floor);
     const bool grown = phase_ == Phase::Trial || phase_ == Phase::Kept;
     const double missing = std::pow(floor / std::max(own_, 0.01), PartOf(last.elapsed, Grows));
-    factor_ = grown ? std::clamp(factor_ * missing, 1.0, Most) : 1;
+    factor_ = grown ? std::clamp(factor_ * missing, 1.0, double{MostTimes}) : 1;
 }
 
 } // namespace msfrs

@@ -13,14 +13,12 @@
 /// otherwise they do not. The share that responses gain is no such test: it varies by more than that. Not in the paper.
 #pragma once
 
-#include "plugin/msfrs_plugin.h"
+#include "window/thresholds.h"
 
 namespace msfrs {
 
 class WindowFloor {
 public:
-    static constexpr double OthersMatter = 0.1; ///< share of C that a wrong overhead cannot explain
-    static constexpr double Most = 8; ///< of factor()
     static constexpr double MostPlaces = 0.75; ///< times the slots at which a class would have none waiting
     static constexpr msfrs_time Lasts = 600'000'000'000; ///< ns: validity of a comparison
 
@@ -42,9 +40,9 @@ public:
     void follow(Phase);
     Phase phase() const { return phase_; }
 
-    double factor() const { return factor_; } ///< of receive windows, 1 to Most
+    double factor() const { return factor_; } ///< of receive windows, 1 to MostTimes
     /// Share of C that other traffic had, a mean over some seconds; 0 if a wrong overhead can explain it.
-    double others() const { return others_ < OthersMatter ? 0 : others_; }
+    double others() const { return others_ < Alike ? 0 : others_; }
     /// Whether responses have less than the floor beside other traffic: its queue may be there all the time.
     bool below() const { return phase_ != Phase::None; }
     /// Whether windows do not grow although responses are below the floor: to compare, or because growth is in vain.
@@ -54,6 +52,8 @@ private:
     void notice(const Interval &);
     void enter(Phase);
     void advance(bool beside, double floor);
+    /// Whether the queue is as long as it was with growth: then other traffic fills the buffer.
+    bool asLong() const { return queue_ > (1 - Alike) * grown_; }
 
     Phase phase_ = Phase::None;
     bool follows_ = false; ///< in the next interval

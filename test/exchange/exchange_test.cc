@@ -153,7 +153,7 @@ TEST_F(ExchangeTest, AnUploadNeedsNoPlaceAndNoTurnUntilItPauses)
         server(Record(13)); // WINDOW_UPDATE
     }
     EXPECT_TRUE(exchange.mayGoOnUnasked(now));
-    now += 501 * Ms;
+    now += 1101 * Ms;
     EXPECT_FALSE(client(Record(16000)));
 }
 

@@ -39,7 +39,7 @@ TEST(QueueTarget, StaysWithinBounds)
 {
     QueueTarget target(30 * Ms);
     target.update(Second, 1, 1, 0.005, Unseen);
-    EXPECT_EQ(target.get(), 300 * Ms);
+    EXPECT_EQ(target.get(), 240 * Ms);
     for (int n = 0; n < 70; ++n)
         target.update(Second, 1, -0.005, 0.005, Unseen);
     EXPECT_EQ(target.get(), 0);

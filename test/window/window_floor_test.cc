@@ -65,7 +65,7 @@ TEST_F(Floor, WindowsGrowByWhatIsMissing)
     passMany(20, 0.25); // by then all is known to be missing
     const double before = floor.factor();
     EXPECT_NEAR(passMany(6, 0.25) / before, std::sqrt(0.5 / 0.25), 0.05) << "half of it in 6 s";
-    EXPECT_EQ(passMany(9, 0.05), WindowFloor::Most);
+    EXPECT_EQ(passMany(9, 0.05), MostTimes);
 }
 
 TEST_F(Floor, AtTheFloorEverythingStays)
@@ -110,7 +110,7 @@ TEST_F(Floor, IsKeptWhereOtherTrafficFillsTheBufferAnyway)
     EXPECT_LT(untilItGrows(0.2, 190 * Ms), 45);
     for (double n = 0, before = 1; n < 590; ++n, before = floor.factor())
         EXPECT_GE(pass(0.4, 210 * Ms), before) << n;
-    EXPECT_EQ(floor.factor(), WindowFloor::Most);
+    EXPECT_EQ(floor.factor(), MostTimes);
     EXPECT_LT(untilItStops(0.4, 210 * Ms), 20) << "whether that is still so is looked at each ten minutes";
     EXPECT_LT(untilItGrows(0.2, 190 * Ms), 45);
 }
