@@ -39,8 +39,9 @@ need_tools() {
 # Checks that the rules may name an interface.
 need_interface() { # name; reason why the loopback is refused
     local link
+    # ip complains of other interfaces, too: of one whose peer is in a namespace that ends at this moment.
     link=$(ip -d -o link show dev "$1" 2>/dev/null) ||
-        die $E_REFUSED "no interface '$1' here; there are: $(ip -o link show | awk -F': ' '
+        die $E_REFUSED "no interface '$1' here; there are: $(ip -o link show 2>/dev/null | awk -F': ' '
         { sub(/@.*/, "", $2); if ($2 != "lo") printf "%s%s", n++ ? " " : "", $2 }')"
     [[ $link != *'<LOOPBACK'* ]] || die $E_REFUSED "interface '$1' is the loopback: $2"
     [[ ! $link =~ \ master\ ([^ ]+)\ .*(bridge|bond)_slave ]] ||
