@@ -18,7 +18,7 @@ constexpr double Margin = 0.03;             ///< of C: variation of D caused by 
 constexpr double Further = 1.2;             ///< times D while D grows: from 1 to 60 Mbit/s within ten seconds
 constexpr double Short = 0.25, Long = 2;    ///< times the allowed queue
 constexpr int InVain = 3;                   ///< cuts in a row without effect on q
-constexpr size_t MostChanges = 16;               ///< kept for the report
+constexpr size_t MostChanges = 16;          ///< kept for the report
 
 double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
 

@@ -7,7 +7,6 @@
 
 namespace msfrs {
 
-constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::max();
 
 QueueSeen Together(const std::vector<QueueSeen> &parts)

@@ -17,8 +17,8 @@ namespace msfrs {
 
 class Swings {
 public:
-    static constexpr size_t Several = 4;
-    static constexpr msfrs_time Longest = Remembered / (2 * msfrs_time{Several}); ///< ns of a long queue, half a swing
+    static constexpr size_t Several = 4; ///< swings while one is Remembered
+    static constexpr msfrs_time Longest = Remembered / (2 * msfrs_time{Several}); ///< ns of half a swing
     static constexpr double Fall = 0.7; ///< C over its earlier value: the link has become slower
 
     /// Adds a value of C, bit/s > 0, taken while requests wait.

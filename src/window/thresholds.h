@@ -8,7 +8,7 @@
 namespace msfrs {
 
 constexpr double Alike = 0.1; ///< relative difference, of rates, queues or shares, that measurements cannot tell
-constexpr int MostTimes = 8; ///< the first value: how far feedback, which may be wrong, takes a target
-constexpr msfrs_time Remembered = 60'000'000'000; ///< ns: older base RTTs and swings say nothing about the link
+constexpr int MostTimes = 8; ///< its first value: feedback, which may be wrong, takes a target no further
+constexpr msfrs_time Remembered = 60'000'000'000; ///< ns of base RTTs and swings; a longer RTT is no measurement
 
 } // namespace msfrs
