@@ -75,13 +75,22 @@ def test_every_page_can_be_found(site):
     assert {re.sub('(README)?[.]md$', lambda end: 'index.html' if end[1] else '.html', page) for page in NAV} <= found
 
 
-def test_it_is_searched_without_a_server(site, tmp_path):
-    """In a browser that reads files, also from a page in a folder."""
+#: Scripts that run before those of the page: none, and one that lets its worker start late.
+STARTS = {'at once': '', 'late': '''
+    window.Worker = class extends Worker {
+        postMessage(message) { setTimeout(() => super.postMessage(message), 1000); }
+    };'''}
+
+
+@pytest.mark.parametrize('start', STARTS)
+def test_it_is_searched_without_a_server(site, tmp_path, start):
+    """In a browser that reads files, also from a page in a folder and by who types before the search is ready."""
     if why := devtools.missing():
         pytest.skip(why)
 
     async def search():
         async with Camera.on(tmp_path) as browser:
+            await browser.ask('Page.addScriptToEvaluateOnNewDocument', source=STARTS[start])
             await browser.open((site / 'docs/user/page.html').as_uri())
             await browser.wait_for('document.readyState === "complete"')
             await browser.do('document.querySelector("[data-md-toggle=search]").click()')
