@@ -5,7 +5,7 @@
 /// A standing queue of q* keeps the link busy when bytes arrive late or not at all. If it is too short, the link is
 /// idle while requests wait; if it is too long, they wait at the provider. So q* is controlled by utilisation,
 ///
-///     dq*/dt = Gain (unused share of C - tolerated share),  0 <= q* <= 10 q0
+///     dq*/dt = Gain (unused share of C - tolerated share),  0 <= q* <= MostTimes q0
 ///
 /// and grows only while requests wait: capacity without demand may stay unused. Once no request waits, it is reset to
 /// q0. If RTT samples show a longer queue than is allowed, q* is reduced by the excess instead: however much is unused

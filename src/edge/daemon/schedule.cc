@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/schedule.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace msfrs::edge {
