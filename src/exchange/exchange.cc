@@ -8,12 +8,11 @@ namespace msfrs {
 
 constexpr msfrs_time Ms = 1'000'000;
 
-/// How long a server may be silent. Measured over HTTP/2 in TLS with round trips of 12 to 296 ms: 50 and 200 ms after
-/// a record did equally well, so little depends on finding record boundaries.
+/// How long a server may be silent after a record. Measured over HTTP/2 in TLS with round trips of 12 to 296 ms: 50 and
+/// 200 ms did equally well, so little depends on finding record boundaries.
 constexpr msfrs_time AfterRecord = 50 * Ms;
-constexpr msfrs_time Within = 200 * Ms; ///< or two round trips
-/// A retransmission may take a second (RFC 6298): of a SYN, of the rest of a record, of the rest of an upload.
-constexpr msfrs_time Again = 1100 * Ms;
+/// A retransmission may take a second (RFC 6298): of a SYN, of the rest of an upload.
+constexpr msfrs_time Lost = 2 * Exchange::Pause;
 
 constexpr int64_t Upload = 16384; ///< bytes unanswered: more than any request without a body
 
@@ -42,7 +41,7 @@ bool Exchange::clientSays(const char *const data, const size_t size, const msfrs
     const bool request = client_.follow(data, size) != TlsRecords::Content::Housekeeping;
     if (firstWord_ == 0)
         firstWord_ = now;
-    if (state_ == State::Uploading && now - since_ > Again)
+    if (state_ == State::Uploading && now - since_ > Lost)
         state_ = State::Over;
     if (!request)
         return true;
@@ -66,7 +65,7 @@ void Exchange::expectGreeting(const msfrs_time now)
     if (!client_.finished() || greetingUntil_ != 0)
         return;
     server_.otherFinished();
-    greetingUntil_ = now + (firstAnswer_ ? 2 * (firstAnswer_ - firstWord_) + AfterRecord : Again);
+    greetingUntil_ = now + (firstAnswer_ ? 2 * (firstAnswer_ - firstWord_) + AfterRecord : Lost);
 }
 
 void Exchange::serverSays(const char *const data, const size_t size, const msfrs_time now)
@@ -106,19 +105,12 @@ int64_t Exchange::allowance(const msfrs_time now) const
 
 msfrs_time Exchange::silentAt(const msfrs_time srtt, const msfrs_time patience) const
 {
-    switch (state_) {
-    case State::Over:
-    case State::Uploading:
-        break;
-    case State::Asked:
-        return since_ + std::max(patience, srtt > 0 ? 3 * srtt : Again);
-    case State::Answered:
-        if (mayBeComplete())
-            return since_ + AfterRecord;
-        // In the middle of a record more data must follow: a full queue or a loss must not make the server look silent.
-        return since_ + std::max(followed_ && !server_.opaque() ? Again : Within, 2 * srtt);
-    }
-    return 0;
+    if (state_ == State::Over || state_ == State::Uploading)
+        return 0;
+    if (mayBeComplete())
+        return since_ + AfterRecord;
+    const auto least = state_ == State::Answered ? Pause : srtt > 0 ? patience : std::max(patience, Lost);
+    return since_ + std::max(least, 3 * srtt);
 }
 
 void Exchange::end()

@@ -31,6 +31,9 @@ class Exchange {
 public:
     enum class State { Over, Asked, Answered, Uploading };
 
+    /// ns for which a server may be silent in the middle of an answer, or a client may leave an answer unread
+    static constexpr msfrs_time Pause = 600'000'000;
+
     /// The exchange was granted a turn: the request goes to the server, or the server may answer.
     void begin(msfrs_time now);
 
@@ -51,7 +54,7 @@ public:
     /// the exchange needs no slot
     /// \param srtt smoothed round-trip time to the server, ns; 0: not known
     /// \param patience least time to wait for the start of an answer, ns > 0
-    msfrs_time silentAt(msfrs_time srtt, msfrs_time patience = 600'000'000) const;
+    msfrs_time silentAt(msfrs_time srtt, msfrs_time patience = Pause) const;
 
     /// Whether the answer may be complete: the bytes so far end where a TLS record ends.
     bool mayBeComplete() const { return state_ == State::Answered && followed_ && server_.atEnd(); }

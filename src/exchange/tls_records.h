@@ -45,7 +45,6 @@ public:
     bool atEnd() const { return !opaque_ && left_ == 0 && headerBytes_ == 0; }
     /// Bytes missing from the current record; 0 between two records, and if the stream is opaque.
     size_t left() const { return opaque_ ? 0 : left_; }
-    bool opaque() const { return opaque_; }
 
 private:
     enum class Greeting { Before, Open, Over };

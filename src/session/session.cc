@@ -6,9 +6,6 @@
 
 namespace msfrs {
 
-/// ns for which unread bytes of the server may wait for its client before another request makes better use of the slot.
-constexpr msfrs_time UnreadFor = 1'000'000'000;
-
 Refusal Session::hold(RequestScheduler &scheduler, const uint32_t cls, const std::string_view user,
                       const msfrs_time now, const int64_t expected, const msfrs_time since)
 {
@@ -205,8 +202,8 @@ bool Session::silent(const msfrs_time now)
         if (since > now)
             return false;
         // A server with unread bytes in the kernel is not silent, but a client that does not read cannot keep the slot.
-        if (now - since < UnreadFor && server_.unread() > 0) {
-            unreadUntil_ = since + UnreadFor;
+        if (now - since < Exchange::Pause && server_.unread() > 0) {
+            unreadUntil_ = since + Exchange::Pause;
             return false;
         }
     }

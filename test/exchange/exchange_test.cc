@@ -98,7 +98,7 @@ TEST_F(ExchangeTest, WhatIsNotTlsIsARequestWheneverTheClientSpeaks)
     exchange.begin(now);
     server("HTTP/1.1 200 OK\r\n\r\n");
     EXPECT_FALSE(exchange.mayBeComplete());
-    EXPECT_EQ(patience(), 200 * Ms);
+    EXPECT_EQ(patience(), 600 * Ms);
     exchange.end();
     EXPECT_FALSE(client(Record(13)));
 }
@@ -106,12 +106,12 @@ TEST_F(ExchangeTest, WhatIsNotTlsIsARequestWheneverTheClientSpeaks)
 TEST_F(ExchangeTest, ASilentServerIsWaitedForByWhatItHasSaidAndHowFarItIs)
 {
     exchange.begin(now);
-    EXPECT_EQ(patience(), 1100 * Ms) << "connecting: a SYN that is lost comes again after a second";
+    EXPECT_EQ(patience(), 1200 * Ms) << "connecting: a SYN that is lost comes again after a second";
     EXPECT_EQ(patience(40 * Ms), 600 * Ms);
     EXPECT_EQ(patience(300 * Ms), 900 * Ms);
     server(Record(1000).substr(0, 500));
-    EXPECT_EQ(patience(40 * Ms), 1100 * Ms) << "in the middle of a record";
-    EXPECT_EQ(patience(600 * Ms), 1200 * Ms);
+    EXPECT_EQ(patience(40 * Ms), 600 * Ms) << "in the middle of a record";
+    EXPECT_EQ(patience(600 * Ms), 1800 * Ms);
     server(Record(1000).substr(500));
     EXPECT_TRUE(exchange.mayBeComplete());
     EXPECT_EQ(patience(300 * Ms), 50 * Ms);
@@ -125,7 +125,7 @@ TEST_F(ExchangeTest, AnHttp1ResponseHasNoEndsOfRecords)
     exchange.begin(now);
     exchange.serverSays(nullptr, 1000, now);
     EXPECT_FALSE(exchange.mayBeComplete());
-    EXPECT_EQ(patience(300 * Ms), 600 * Ms);
+    EXPECT_EQ(patience(100 * Ms), 600 * Ms);
 }
 
 TEST_F(ExchangeTest, APauseOfOursIsNoSilenceOfTheServer)
@@ -153,7 +153,7 @@ TEST_F(ExchangeTest, AnUploadNeedsNoPlaceAndNoTurnUntilItPauses)
         server(Record(13)); // WINDOW_UPDATE
     }
     EXPECT_TRUE(exchange.mayGoOnUnasked(now));
-    now += 1101 * Ms;
+    now += 1201 * Ms;
     EXPECT_FALSE(client(Record(16000)));
 }
 
@@ -443,7 +443,7 @@ TEST_F(ExchangeTest, AByteNowAndThenNeedsATurnEachAndNothingAddsUp)
     for (int n = 0; n < 100; ++n) {
         EXPECT_FALSE(client("x")) << n;
         exchange.begin(now);
-        EXPECT_EQ(patience(), 1100 * Ms);
+        EXPECT_EQ(patience(), 1200 * Ms);
         now = exchange.silentAt(0);
         exchange.end();
         EXPECT_EQ(exchange.state(), Exchange::State::Over) << "and not an upload, " << n;
@@ -460,7 +460,7 @@ TEST_F(ExchangeTest, AClockThatGoesBackHoldsNobodyForLong)
     server(Record(1000));
     EXPECT_EQ(patience(), 50 * Ms) << "from the latest word on";
     client(Record(60));
-    EXPECT_EQ(patience(), 1100 * Ms);
+    EXPECT_EQ(patience(), 1200 * Ms);
     exchange.end();
     server(Record(3000));
     EXPECT_FALSE(exchange.mayGoOnUnasked(now));
@@ -470,7 +470,7 @@ TEST_F(ExchangeTest, AClockThatGoesBackHoldsNobodyForLong)
     EXPECT_TRUE(exchange.mayGoOnUnasked(now));
     EXPECT_FALSE(client(Record(60)));
     exchange.begin(now);
-    EXPECT_EQ(patience(), 1100 * Ms);
+    EXPECT_EQ(patience(), 1200 * Ms);
 }
 
 TEST_F(ExchangeTest, ManyEventsKeepTheStatesApart)

@@ -294,7 +294,7 @@ TEST_F(SessionTest, ASilentServerGivesItsPlaceAndTheNextWordsNeedATurn)
 {
     auto &tunnel = hold("a"), &second = hold("b");
     EXPECT_TRUE(read(tunnel, 500));
-    pass(300 * Ms);
+    pass(700 * Ms);
     EXPECT_FALSE(second.session.held());
     EXPECT_FALSE(say(tunnel, "more"));
     EXPECT_FALSE(say(tunnel, "and more")) << "while it waits";
