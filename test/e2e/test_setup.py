@@ -76,7 +76,10 @@ def test_the_weights_hold_for_what_bypasses_squid(setup, edge):
     time.sleep(MEASURED)
     got = {**loads[0].since(before), **loads[1].since(before)}
     # A measurement takes four seconds, in which a share of 0.2 varies from 0.1 to 0.3; below 0.1 it is not reported.
-    looks, said = [setup.status()['bypass'] for _ in range(LOOKS)], setup.run('status')
+    before = {**loads[0].bytes(), **loads[1].bytes()}
+    looks = [setup.status()['bypass'] for _ in range(LOOKS)]
+    meanwhile = {**loads[0].since(before), **loads[1].since(before)}
+    said = setup.run('status')
     for load in loads:
         load.stop(abort=True)
     part = got[guest] / sum(got.values())
@@ -90,7 +93,8 @@ def test_the_weights_hold_for_what_bypasses_squid(setup, edge):
         assert near((sum(got.values())) * 8 / MEASURED, 0.9 * setup.world.rate_bps), got
     else:
         assert part > 0.5, 'what is mended by msfrs-edge'
-        assert near(share, part, 0.25), (looks, part)
+        # Windows grow for half a minute and then do not, so the share is compared with what came meanwhile.
+        assert near(share, meanwhile[guest] / sum(meanwhile.values()), 0.25), (looks, meanwhile)
         assert f'most of it to {guest.v4}; no weight holds for it' in said.splitlines()[0]
 
 
