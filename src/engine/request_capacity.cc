@@ -10,12 +10,8 @@
 namespace msfrs {
 
 namespace {
-constexpr size_t MostLooks = 8;                          ///< connections sampled in a Capacity::Every: 80 a second;
-                                                         ///< half or double: docs/lab/constants.md
-constexpr msfrs_time LookEvery = 20'000'000;             ///< ns, where C is known; docs/lab/constants.md
-constexpr msfrs_time FreshFor = 200'000'000;             ///< ns: age limit of an RTT, where C is estimated;
-                                                         ///< half or double: docs/lab/constants.md
-constexpr double Keeps = 7.0 / 8;                        ///< RFC 6298, 1 - alpha: of the smoothed RTT, at each sample
+constexpr size_t MostLooks = 8;   ///< connections sampled in a Capacity::Every; half or double: docs/lab/constants.md
+constexpr double Keeps = 7.0 / 8; ///< RFC 6298, 1 - alpha: of the smoothed RTT, at each sample
 
 /// The RTT, ns, that has brought the kernel's smoothed RTT from `before` down to `mean`, if samples followed one
 /// another during `elapsed`; the smoothed RTT itself if it has not fallen.
@@ -90,7 +86,7 @@ void RequestScheduler::lookAtPath(Request &r, const msfrs_time now)
 bool RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
 {
     const auto seen = r.owner->path(now);
-    const bool known = seen.rtt > 0 && seen.rtt <= Remembered && seen.age >= 0 && (!capacity || seen.age <= FreshFor);
+    const bool known = seen.rtt > 0 && seen.rtt <= Remembered && seen.age >= 0 && (!capacity || seen.age <= Capacity::Prompt);
     if (known) {
         const auto least = seen.least > 0 ? seen.least : seen.rtt;
         // A quantum has few RTT samples, and C cannot wait until the smoothed RTT forgets those from before a pause.

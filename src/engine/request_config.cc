@@ -2,6 +2,7 @@
 #include "engine/request_config.h"
 
 #include "plugin/number.h"
+#include "window/thresholds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +15,6 @@ namespace {
 /// q0 is this part of the time of a quantum, which alone makes a queue on a slow link, and at least LeastQueue.
 /// Half leaves 0.5 % more of the link idle, double lengthens queues by a tenth (docs/lab/constants.md).
 constexpr double QueueOfQuantum = 0.75;
-constexpr msfrs_time LeastQueue = 30'000'000; ///< ns
 constexpr double LongestQuantum = 1; ///< s: below 131 kbit/s a quantum of 16 KB counts as no more
 
 void Require(const bool holds, const std::string &what, const double value, const char *const wanted)

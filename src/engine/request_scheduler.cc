@@ -168,7 +168,7 @@ void RequestScheduler::Impl::restSilent(const msfrs_time now)
 {
     if (now < nextSilence)
         return;
-    nextSilence = config.quantum > 0 ? now + SilenceEvery : 0;
+    nextSilence = config.quantum > 0 ? now + LookEvery : 0;
     if (nextSilence == 0)
         return; // without quanta a slot is held to the end, as in the paper
     for (const auto list : {&served, &early}) {
@@ -404,7 +404,7 @@ msfrs_time RequestScheduler::wakeAt() const
     also(look);
     // If the ledger is due soon after, check the servers then: on a slow link wake-ups are most of a worker's work.
     if (!self.served.empty() && self.nextSilence > 0)
-        also(look > self.nextSilence && look - self.nextSilence < SilenceEvery / 2 ? look : self.nextSilence);
+        also(look > self.nextSilence && look - self.nextSilence < LookEvery / 2 ? look : self.nextSilence);
     return wake;
 }
 

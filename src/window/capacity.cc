@@ -13,7 +13,6 @@ namespace {
 constexpr msfrs_time Second = 1'000'000'000;
 // Parameters of the law. docs/lab/constants.md has the effect of half and double of each.
 constexpr msfrs_time Brief = 300'000'000;   ///< ns over which D is averaged: a few quanta on a slow link, most RTTs
-constexpr msfrs_time Prompt = 200'000'000;  ///< ns over which D is averaged before C is reduced: two updates
 constexpr double Margin = 0.03;             ///< of C: variation of D caused by bursts and timer granularity
 constexpr double Further = 1.2;             ///< times D while D grows: from 1 to 60 Mbit/s within ten seconds
 constexpr double Short = 0.25, Long = 2;    ///< times the allowed queue

@@ -89,7 +89,9 @@ enum class CapacityMode { Steady, Draining, VariableRate, Following };
 class Capacity {
 public:
     static constexpr msfrs_time Every = 100'000'000; ///< ns between updates
-    static constexpr msfrs_time Recent = 400'000'000; ///< ns that RTT samples may be old
+    /// ns, two updates: C is reduced by D over this time, and by RTTs that were sampled in it.
+    static constexpr msfrs_time Prompt = 2 * Every;
+    static constexpr msfrs_time Recent = 400'000'000; ///< ns from which q is taken: RTT samples may be this old
 
     /// C is `min` at first.
     /// \param bounding whether C bounds the bytes in flight, as in Squid: then C may follow D on a variable-rate

@@ -2,21 +2,19 @@
 #include "edge/daemon/found_rate.h"
 
 #include "edge/daemon/packet_path.h"
+#include "window/thresholds.h"
 
 #include <algorithm>
 
 namespace msfrs::edge {
 
-/// What half and double do: docs/lab/constants.md. Half of Allowed leaves 2 % of the link idle; with twice of it,
-/// half of the link is idle in the 40 s after all paths became 100 ms longer.
-constexpr msfrs_time Allowed = 30'000'000;   ///< ns of queue at the provider that are harmless: q0 of Squid's window
-constexpr double FewPackets = 2 * 1514 * 8;  ///< bits: on a slow link two full packets look like a queue, too
-constexpr msfrs_time Lately = 200'000'000;   ///< ns; with Many RTT samples in it, q is their lower quartile, Shorter:
-constexpr double Shorter = 0.25;             ///< unlike the kernel's, they are not smoothed
-constexpr uint64_t Many = 8;                 ///< samples; the quartile is then the second shortest
-constexpr double Shortest = 0.1;             ///< with fewer, q is this quantile over Capacity::Recent, as with Squid
-constexpr msfrs_time Follows = 200'000'000;  ///< ns after a round trip until D follows the pace
-constexpr double Crowded = 0.7;              ///< D over C from which the link counts as full: C may be too high
+// What half and double do: docs/lab/constants.md.
+constexpr double FewPackets = 2 * 1514 * 8; ///< bits: on a slow link two full packets look like a queue, too
+constexpr double Shorter = 0.25;            ///< q is this quantile of the RTT samples in Capacity::Prompt, which are
+                                            ///< not smoothed as the kernel's are,
+constexpr uint64_t Many = 8;                ///< if there are as many; it is the second shortest then
+constexpr double Shortest = 0.1;            ///< with fewer, q is this quantile over Capacity::Recent, as with Squid
+constexpr double Crowded = 0.7;             ///< D over C from which the link counts as full: C may be too high
 /// Pace over C; MuchLess and Half also over D while a queue drains. A deeper drain does not empty the queue sooner:
 /// senders keep their minimum windows in flight.
 constexpr double More = 1.05, Less = 0.95, MuchLess = 0.7, Half = 0.5;
@@ -62,8 +60,8 @@ msfrs_time FoundRate::longQueue() const { return std::max(2 * allowed_, base_ * 
 bool FoundRate::settle(Schedule &, const msfrs_time now)
 {
     waits(waiting_, now);
-    allowed_ = Allowed + static_cast<msfrs_time>(FewPackets * 1e9 / capacity_.rate());
-    auto way = path_.seen(now, Lately, Shorter);
+    allowed_ = LeastQueue + static_cast<msfrs_time>(FewPackets * 1e9 / capacity_.rate());
+    auto way = path_.seen(now, Capacity::Prompt, Shorter);
     if (way.trips < Many)
         way = path_.seen(now, Capacity::Recent, Shortest);
     CapacitySample seen;
@@ -72,7 +70,8 @@ bool FoundRate::settle(Schedule &, const msfrs_time now)
     if (way.enough())
         seen.queue = way.queue;
     base_ = way.base;
-    seen.base = way.base + (way.enough() && way.queue > longQueue() ? Follows : 0);
+    // If the pace is less than C, D follows it only after a round trip and Capacity::Prompt.
+    seen.base = way.base + (way.enough() && way.queue > longQueue() ? Capacity::Prompt : 0);
     seen.allowed = allowed_;
     seen.packets = trips_.packets();
     seen.outOfOrder = trips_.outOfOrder();
