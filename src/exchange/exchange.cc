@@ -6,11 +6,9 @@
 
 namespace msfrs {
 
-constexpr msfrs_time Ms = 1'000'000;
-
 /// How long a server may be silent after a record. Measured over HTTP/2 in TLS with round trips of 12 to 296 ms: 50 and
 /// 200 ms did equally well, so little depends on finding record boundaries.
-constexpr msfrs_time AfterRecord = 50 * Ms;
+constexpr msfrs_time AfterRecord = 50'000'000;
 /// A retransmission may take a second (RFC 6298): of a SYN, of the rest of an upload.
 constexpr msfrs_time Lost = 2 * Exchange::Pause;
 

@@ -7,8 +7,7 @@
 
 namespace msfrs {
 
-constexpr msfrs_time Second = 1'000'000'000;
-constexpr msfrs_time Memory = 6 * Second;       ///< time constant of means
+constexpr msfrs_time Memory = 6'000'000'000;    ///< time constant of means
 constexpr msfrs_time Grows = 2 * Memory;        ///< in which windows grow by what is missing, so the mean keeps up
 constexpr msfrs_time Compared = 6 * Memory;     ///< until a long queue has drained
 

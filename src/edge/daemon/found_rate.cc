@@ -10,8 +10,7 @@ namespace msfrs::edge {
 
 // What half and double do: docs/lab/constants.md.
 constexpr double FewPackets = 2 * 1514 * 8; ///< bits: on a slow link two full packets look like a queue, too
-constexpr double Shorter = 0.25;            ///< q is this quantile of the RTT samples in Capacity::Prompt, which are
-                                            ///< not smoothed as the kernel's are,
+constexpr double Shorter = 0.25;            ///< q is this quantile of the RTTs in Capacity::Prompt, not smoothed,
 constexpr uint64_t Many = 8;                ///< if there are as many; it is the second shortest then
 constexpr double Shortest = 0.1;            ///< with fewer, q is this quantile over Capacity::Recent, as with Squid
 constexpr double Crowded = 0.7;             ///< D over C from which the link counts as full: C may be too high
