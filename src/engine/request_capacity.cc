@@ -86,7 +86,8 @@ void RequestScheduler::lookAtPath(Request &r, const msfrs_time now)
 bool RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
 {
     const auto seen = r.owner->path(now);
-    const bool known = seen.rtt > 0 && seen.rtt <= Remembered && seen.age >= 0 && (!capacity || seen.age <= Capacity::Prompt);
+    const bool fresh = seen.age >= 0 && (!capacity || seen.age <= Capacity::Prompt);
+    const bool known = fresh && seen.rtt > 0 && seen.rtt <= Remembered;
     if (known) {
         const auto least = seen.least > 0 ? seen.least : seen.rtt;
         // A quantum has few RTT samples, and C cannot wait until the smoothed RTT forgets those from before a pause.

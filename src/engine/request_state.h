@@ -22,8 +22,8 @@
 
 namespace msfrs {
 
-/// ns between looks at the servers in service, whether they are silent, and, where C is known, at the RTT of one of
-/// them: short beside any patience. Half costs twice as many and changes nothing else (docs/lab/constants.md).
+/// ns between checks for silent servers in service, and between RTT samples where C is configured: short beside any
+/// patience. Half costs twice as many of both and changes nothing else (docs/lab/constants.md).
 constexpr msfrs_time LookEvery = 20'000'000;
 /// Bytes of an exchange after which its time held is a sample: about a page. A download is held most of its time by
 /// design; as one sample of an hour it would hide how long pages are held. With half as many bytes a page is two

@@ -89,9 +89,9 @@ enum class CapacityMode { Steady, Draining, VariableRate, Following };
 class Capacity {
 public:
     static constexpr msfrs_time Every = 100'000'000; ///< ns between updates
-    /// ns, two updates: C is reduced by D over this time, and by RTTs that were sampled in it.
+    /// ns, two updates: the span of D from which C is reduced, and the age limit of the RTT samples beside it.
     static constexpr msfrs_time Prompt = 2 * Every;
-    static constexpr msfrs_time Recent = 400'000'000; ///< ns from which q is taken: RTT samples may be this old
+    static constexpr msfrs_time Recent = 400'000'000; ///< ns of RTT samples from which q is estimated
 
     /// C is `min` at first.
     /// \param bounding whether C bounds the bytes in flight, as in Squid: then C may follow D on a variable-rate

@@ -133,8 +133,9 @@ TEST(AccessCapacity, OnALinkThatStaysFindingCostsNothingAndDoesNotSwing)
             params.workload.users = {12, 12, 12};
         auto told = params;
         told.config.bounds = {};
-        double utilisation = 0, mean = 0, share = 0; // found, less known; found, over known; gold's over bronze's, less
-        double rates = 0; // found, over the link's
+        // Means over the seeds. Where C is found against where it is configured: difference of the utilisation and of
+        // the ratio of gold's bytes to bronze's, ratio of the mean latencies; and C over the link's rate.
+        double utilisation = 0, share = 0, mean = 0, rates = 0;
         for (params.seed = 1; params.seed <= Seeds; ++params.seed) {
             told.seed = params.seed;
             const auto found = Simulate(params), known = Simulate(told);
