@@ -120,7 +120,7 @@ def _run(options, argv):
         return 128 + stopped.signum
     for name in runner.failed:
         print(f'this cell failed, see above: {name}')
-    return 1 if runner.failed else summary.exit_code
+    return 1 if runner.failed else summary.exit_status(options.strict)
 
 
 def main(argv=None):

@@ -25,9 +25,9 @@ workloads, with the parameters that --set takes:
 Without --rates, --buffers, --workloads and --set the plan is the one the project's targets are judged by; with any of
 them it is every combination of what they say. `./trial --plan` shows what would be run, and for how long.
 
-exit codes: 0 every target that was measured is reached; 1 the trial could not be run, or a cell of it failed; 2 a wrong
-option; 3 some target is missed; 4 nothing could be judged; 5 none is missed, but the machine was too busy to judge
-some; 128 + n stopped by signal n.
+exit status: 0 the trial ran; 1 it could not be run, or a cell of it failed; 2 a wrong option; 128 + n stopped by signal
+n. With --strict also: 3 some target is missed; 4 nothing could be judged; 5 none is missed, but the machine was too
+busy to judge some.
 '''
 
 
@@ -177,6 +177,7 @@ def parser():
                      help='directory of the run directories (default build/trial)')
     how.add_argument('--keep', action='store_true',
                      help='keep all files of the daemons, not only configurations and logs')
+    how.add_argument('--strict', action='store_true', help='let the targets decide the exit status, see below')
     how.add_argument('--no-build', action='store_true', help='install and build nothing; use the present build')
     return made
 

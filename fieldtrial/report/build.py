@@ -58,7 +58,7 @@ def write_report(directory, out=None, pictures_in=None):
     (default: standard output); before it, what could not be run or used. pictures_in: a directory for the report's
     first pictures, as SVG files; None: none.
 
-    Returns the Verdict, whose exit_code is the program's. Raises TrialError if there is nothing to judge, or if a file
+    Returns the Verdict, whose exit_status is the program's. Raises TrialError if there is nothing to judge, or if a file
     cannot be written.
     """
     out = out or sys.stdout

@@ -195,7 +195,7 @@ def test_a_cell_that_the_machine_disturbed_is_neither_missed_nor_reached(tmp_pat
     assert found.outcome == verdict.UNJUDGED and found.measured.startswith(f'{shares[0]:.2f}:')
     assert found.sentence.startswith('Not judged: the host stalled for up to 400 ms in a second; 100 % of the time ')
     assert {row.outcome for row in judged.rows} == {verdict.UNJUDGED}
-    assert judged.exit_code == verdict.EXIT_UNJUDGED
+    assert judged.exit_status(strict=True) == verdict.EXIT_UNJUDGED
     assert 'MISSED' not in text and '\n  ok ' not in text and '\n  unjudged ' in text
     assert f'\n0 of 0 targets reached, 0 missed, {judged.count(verdict.UNJUDGED)} not judged\n' in text
     assert '  Not judged: the machine was too busy for these figures to say anything.' in text
@@ -206,7 +206,8 @@ def test_a_cell_that_the_machine_disturbed_is_neither_missed_nor_reached(tmp_pat
 def test_on_a_quiet_machine_the_same_is_missed(tmp_path):
     judged, text, page = run_of(tmp_path, (synthetic.Arm('msfrs', shares=(2.2, 1.3, 1)), 'phases', {
         'phases': synthetic.four_phases(70.0), 'stalls': ()}))
-    assert rows_of(judged, 'ratio in every phase') == [verdict.MISSED] and judged.exit_code == verdict.EXIT_MISSED
+    assert rows_of(judged, 'ratio in every phase') == [verdict.MISSED]
+    assert judged.exit_status(strict=True) == verdict.EXIT_MISSED
     assert 'not judged' not in text and 'id="unjudged"' not in page
 
 
@@ -215,14 +216,15 @@ def test_a_comparison_needs_both_arms(tmp_path):
                           (synthetic.OURS, 'backlogged', {'stalls': ()}))
     assert rows_of(judged, 'throughput ratio') == [verdict.REACHED]
     assert rows_of(judged, 'CPU seconds per byte', 'drops per MB') == [verdict.UNJUDGED] * 2
-    assert judged.savings == [] and judged.exit_code == verdict.EXIT_UNJUDGED
+    assert judged.savings == []
+    assert judged.exit_status(strict=True) == verdict.EXIT_UNJUDGED
 
 
 def test_what_is_missed_elsewhere_is_missed(tmp_path):
     judged, _, _ = run_of(tmp_path, (synthetic.OURS, 'backlogged', {'stalls': BUSY}),
                           (synthetic.Arm('msfrs', shares=(2, 1, 1)), 'unequal', {'counts': (24, 4, 4), 'stalls': ()}))
     assert rows_of(judged, 'throughput ratio') == [verdict.UNJUDGED]
-    assert judged.exit_code == verdict.EXIT_MISSED
+    assert judged.exit_status(strict=True) == verdict.EXIT_MISSED
 
 
 def test_occurrences_in_disturbed_cells_do_not_count(tmp_path):
