@@ -3,9 +3,9 @@
 # The rules, routes and sysctls of msfrs-iptables. Nothing here changes the system.
 
 want_rules() { # family
-    local family=$1 mark=${OPT[fwmark]} http https port to client n_pre=0 n_fwd=0 rest inside guard chain table word
-    local sources unreachable=icmp-port-unreachable
-    [[ $family == 4 ]] || unreachable=icmp6-port-unreachable
+    local family=$1 mark=${OPT[fwmark]} http https port to client n_pre=0 n_fwd=0 rest inside guard chain table protocol
+    local sources unreachable=icmp-port-unreachable errors=icmp
+    [[ $family == 4 ]] || unreachable=icmp6-port-unreachable errors=ipv6-icmp
     mapfile -t sources < <(of_family "$family" "${OPT[source]}")
     (( ${#sources[@]} )) || sources=('')
 
@@ -20,10 +20,13 @@ want_rules() { # family
     read -r http https <<<"${OPT[${OPT[mode]}-ports]}"
     if [[ ${OPT[mode]} == tproxy ]]; then
         table=mangle chain=MSFRS_TPROXY
-        # Both sides of Squid use foreign addresses: packets of its sockets must stay on the gateway.
+        # Both sides of Squid use foreign addresses: packets of its sockets must stay on the gateway, ICMP errors about
+        # its segments (path MTU discovery) as well. -m socket finds the socket of either.
         echo "mangle :MSFRS_DIVERT"
-        echo "mangle -A MSFRS_DIVERT -p tcp -m socket --transparent -j MARK --set-xmark $mark"
-        echo "mangle -I PREROUTING $((++n_pre)) -p tcp -j MSFRS_DIVERT"
+        for protocol in tcp $errors; do
+            echo "mangle -A MSFRS_DIVERT -p $protocol -m socket --transparent -j MARK --set-xmark $mark"
+            echo "mangle -I PREROUTING $((++n_pre)) -p $protocol -j MSFRS_DIVERT"
+        done
     else
         table=nat chain=MSFRS_REDIRECT n_pre=0
     fi
