@@ -17,6 +17,21 @@ FAMILIES = pytest.mark.parametrize('family', (4, 6))
 BOTH_MODES = pytest.mark.parametrize('mode', MODES)
 SO_ORIGINAL_DST = 80                            # linux/netfilter_ipv4.h; IP6T_SO_ORIGINAL_DST is the same number
 
+#: First datagrams of QUIC clients: header forms and versions (RFC 9000, 9369; 9287: a cleared fixed bit), two sizes.
+INITIAL = bytes.fromhex('c300000001') + bytes(1195)
+QUIC = {'version 1': INITIAL, 'version 2': bytes.fromhex('d36b3343cf') + bytes(1247),
+        'reserved version': bytes.fromhex('c01a2a3a4a') + bytes(1195),
+        '0-RTT': bytes.fromhex('d700000001') + bytes(1445),
+        'fixed bit cleared': bytes.fromhex('8300000001') + bytes(1195)}
+#: Datagrams that begin no QUIC connection: first and large ones of other protocols.
+NOT_QUIC = {'WireGuard': bytes.fromhex('01000000') + bytes(144),
+            'WireGuard data': bytes.fromhex('04000000') + bytes(1428),
+            'DTLS': bytes.fromhex('16feff0000') + bytes(1295), 'DTLS 1.3 data': b'\x2f' + bytes(1399),
+            'OpenVPN': b'\x38' + bytes(41), 'OpenVPN data': b'\x48' + bytes(1439),
+            'STUN': bytes.fromhex('000100002112a442') + bytes(12), 'TURN': bytes.fromhex('40000500') + bytes(1280),
+            'RTP': bytes.fromhex('90e01234') + bytes(1206), 'RTP, type 0': bytes.fromhex('80001234') + bytes(1206),
+            'short header': b'\x41' + bytes(1299), 'long header, too short': INITIAL[:1199]}
+
 
 def proxy_socket(site, mode, family, port):
     return listener(site.gateway, family, port, transparent=mode == 'tproxy')
@@ -221,16 +236,35 @@ def test_src_valid_mark_as_a_vpn_sets_it(site, mode):
 @FAMILIES
 def test_quic_rejected_at_once(site, mode, family):
     up(site.gateway, '--mode', mode)
-    with (listener(site.server, family, 443, kind=socket.SOCK_DGRAM) as server,
-          datagrams(site.client, family, 443) as client):
-        client.send(b'initial')
-        with pytest.raises(ConnectionRefusedError):     # from the gateway's port unreachable, not by timeout
-            client.recv(16)
-        nothing_came(server)
+    with listener(site.server, family, 443, kind=socket.SOCK_DGRAM) as server:
+        for begins in QUIC.values():
+            with datagrams(site.client, family, 443) as client:
+                client.send(begins)
+                with pytest.raises(ConnectionRefusedError):     # from the gateway's port unreachable, not by timeout
+                    client.recv(16)
+                nothing_came(server)
     with (listener(site.server, family, 4433, kind=socket.SOCK_DGRAM) as server,
           datagrams(site.client, family, 4433) as client):
-        client.send(b'other')
-        assert server.recv(16) == b'other'
+        client.send(INITIAL)
+        assert server.recv(2000) == INITIAL
+
+
+@FAMILIES
+@pytest.mark.parametrize('backend', ('nft', 'legacy'))
+def test_other_protocols_over_udp_port_443_pass(site, family, backend):
+    if backend == 'legacy' and sh(site.client, 'iptables-legacy', '-S').returncode:
+        pytest.skip('no legacy iptables here')
+    up(site.gateway, '--backend', backend)
+    with listener(site.server, family, 443, kind=socket.SOCK_DGRAM) as server:
+        for kind, sent in NOT_QUIC.items():
+            with datagrams(site.client, family, 443) as client:
+                client.send(sent)
+                assert server.recv(2000) == sent, kind
+        with datagrams(site.client, family, 443) as client:
+            client.send(INITIAL)
+            with pytest.raises(ConnectionRefusedError):
+                client.recv(16)
+        nothing_came(server)
 
 
 @FAMILIES
@@ -245,9 +279,9 @@ def test_quic_let_through(site, family, options, arrives):
     up(site.gateway, *options)
     with (listener(site.server, family, 443, kind=socket.SOCK_DGRAM) as server,
           datagrams(site.client, family, 443) as client):
-        client.send(b'initial')
+        client.send(INITIAL)
         if arrives:
-            assert server.recv(16) == b'initial'
+            assert server.recv(2000) == INITIAL
         else:
             with pytest.raises(ConnectionRefusedError):
                 client.recv(16)

@@ -235,16 +235,16 @@ def test_program_that_is_not_installed(gateway, tmp_path, missing, sentence):
 def test_kernel_module_that_is_missing(gateway, tmp_path):
     """The message of iptables, the rule, and the module to load; for the messages of nft's iptables and of legacy's."""
     before = snapshot(gateway)
-    for words in ('iptables-restore v1.8.9 (nf_tables): \nline 15: RULE_APPEND failed (No such file or directory): '
-                  'rule in chain MSFRS_TPROXY', 'iptables-restore: line 15 failed'):
+    for words in ('iptables-restore v1.8.9 (nf_tables): \nline 17: RULE_APPEND failed (No such file or directory): '
+                  'rule in chain MSFRS_TPROXY', 'iptables-restore: line 17 failed'):
         with path_with(tmp_path, iptables_restore=f"echo '{words}' >&2; exit 1\n") as path:
             done = script(gateway, 'up', '--inside', 'in0', '--mode', 'tproxy', path=path)
         assert done.returncode == 4
         assert done.stderr == (
             f'msfrs-iptables: iptables-restore refused the IPv4 rules: {words}\n'
-            '  -I PREROUTING 3 -i in0 -p tcp -j MSFRS_TPROXY\n'
+            '  -I PREROUTING 4 -i in0 -p tcp -j MSFRS_TPROXY\n'
             '  If the kernel lacks a module for it: modprobe -a xt_addrtype xt_conntrack xt_multiport xt_TPROXY '
-            'xt_socket xt_mark ipt_REJECT ip6t_REJECT\n'
+            'xt_socket xt_mark ipt_REJECT ip6t_REJECT xt_u32\n'
             'msfrs-iptables: failed; everything is again as it was before\n')
     assert snapshot(gateway) == before
 

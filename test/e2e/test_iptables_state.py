@@ -283,7 +283,8 @@ def test_quic_is_let_through_where_msfrs_edge_schedules_it(gateway, tmp_path, li
                                              '-j RETURN'),
     ('ip6tables -t mangle -D PREROUTING -p tcp -j MSFRS_DIVERT',
      'missing: IPv6 mangle rule: PREROUTING -p tcp -j MSFRS_DIVERT'),
-    ('ip6tables -F MSFRS_QUIC', 'missing: IPv6 filter rule: MSFRS_QUIC -p udp --dport 443 -j REJECT --reject-with '
+    ('ip6tables -F MSFRS_QUIC', 'missing: IPv6 filter rule: MSFRS_QUIC -p udp --dport 443 -m u32 --u32 '
+                                '44>>16=1208:65535&&48&0xC0FFFFFF=0x80000000,0xC0000000:0xC0FFFFFF -j REJECT --reject-with '
                                 'icmp6-port-unreachable'),
     ('iptables -t mangle -A MSFRS_TPROXY -j DROP', 'left over: IPv4 mangle rule in MSFRS_TPROXY'),
     ('iptables -I INPUT -j MSFRS_QUIC', 'left over: IPv4 filter rule in INPUT'),

@@ -62,12 +62,23 @@ want_rules() { # family
         echo "filter :MSFRS_QUIC"
         want_exemptions "$family" filter MSFRS_QUIC
         for client in "${sources[@]}"; do
-            echo "filter -A MSFRS_QUIC ${client:+-s $client }-p udp --dport 443 -j REJECT --reject-with $unreachable"
+            echo "filter -A MSFRS_QUIC ${client:+-s $client }-p udp --dport 443 -m u32 --u32 $(quic_begins "$family")" \
+                "-j REJECT --reject-with $unreachable"
         done
         for inside in ${OPT[inside]}; do
             echo "filter -I FORWARD $((++n_fwd)) -i $inside -p udp -j MSFRS_QUIC"
         done
     fi
+}
+
+# A u32 match of a client's first datagrams, without which no QUIC connection begins: a UDP payload of at least 1200
+# bytes (RFC 9000, section 14.1), which begins with a long header. Its first two bits are 11; 10 (RFC 9287) only with
+# version 1, since RTP begins so. WireGuard, DTLS, OpenVPN, STUN and TURN have a first bit of 0 (RFC 9443).
+quic_begins() { # family
+    local udp='0>>22&0x3C@'
+    [[ $1 == 4 ]] || udp=''
+    printf '%s%d>>16=1208:65535&&%s%d&0xC0FFFFFF=0x80000000,0xC0000000:0xC0FFFFFF\n' \
+        "$udp" $(($1 == 4 ? 4 : 44)) "$udp" $(($1 == 4 ? 8 : 48))
 }
 
 want_exemptions() { # family table chain
@@ -108,7 +119,7 @@ modules() {
         redirect) names+=' xt_REDIRECT' ;;
     esac
     [[ ${OPT[gateway-traffic]} == no ]] || names+=' xt_owner'
-    [[ ${OPT[quic]} == allow ]] || names+=' ipt_REJECT ip6t_REJECT'
+    [[ ${OPT[quic]} == allow ]] || names+=' ipt_REJECT ip6t_REJECT xt_u32'
     [[ ${OPT[set-sysctl]} == no ]] || names+=' xt_comment'
     echo "$names"
 }
