@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass, field
 
 from .errors import WRONG, CtlError
+from .site import means
 from .units import NUMBER, canonical, is_weight, rate_of
 
 NAME = re.compile(r'[A-Za-z0-9_.-]{1,32}')
 CLASS = re.compile(rf'({NAME.pattern})={NUMBER}(?:=(\S+))?')
-INTERFACE = re.compile(r'[^\s/:]{1,15}')
+INTERFACE = re.compile(r'[^\s/:+]{1,15}')
 #: An HTTP URL without credentials, on a server that anybody may query: Squid itself speaks HTTP to it.
 PAGE = re.compile(r'http://[^\s/:@]+(:\d{1,5})?/\S*')
 
@@ -61,7 +62,7 @@ class Answers:
 
     def agree(self):
         """A CtlError if the known values contradict each other."""
-        if self.outside and self.outside in self.inside.split():
+        if self.outside and any(means(name, self.outside) for name in self.inside.split()):
             raise CtlError(f'{self.outside} cannot be both outside and inside: name the interface of the access link, '
                            f'and those of the users', WRONG)
         for name in ('min', 'max'):
@@ -93,6 +94,10 @@ def _interface(said):
     if not INTERFACE.fullmatch(said):
         raise CtlError(f"interface '{said}' is not the name of one", WRONG)
     return said
+
+
+def _interfaces(said):
+    return f'{_interface(said[:-1])}+' if said.endswith('+') else _interface(said)
 
 
 def _list(check):
@@ -142,7 +147,7 @@ def network_of(text):
 
 
 #: Each check turns an answer into the value to be written, or raises a CtlError with the reason.
-CHECKS = {'outside': _interface, 'inside': _list(_interface), 'users': _list(network_of), 'rate': _rate_or_auto,
+CHECKS = {'outside': _interface, 'inside': _list(_interfaces), 'users': _list(network_of), 'rate': _rate_or_auto,
           'edge': _one_of('edge', 'yes', 'no'), 'min': _rate('min'), 'max': _rate('max'), 'uplink': _rate('uplink'),
           'mode': _one_of('mode', 'redirect', 'tproxy'),
           'quic': _one_of('quic', 'reject', 'allow'), 'probe': _page}

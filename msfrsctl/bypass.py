@@ -47,7 +47,7 @@ def look(site):
     interface, rate = reports[0]['link']['interface'], reports[0]['link']['rate']
     before = _counts(site, interface)
     to, own = _Receivers(), site.system.tcp_peers()
-    seen = site.system.packets(site.interception.get('inside', '').replace(',', ' ').split(), LOOK, to.take)
+    seen = site.system.packets(site.inside, LOOK, to.take)
     received = to.without(own | site.system.tcp_peers())
     after = _counts(site, interface)
     if None in (before, after):

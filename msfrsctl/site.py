@@ -23,6 +23,11 @@ RUN = '/run/msfrs-edge'
 FORWARDING = '/etc/sysctl.d/60-msfrs.conf'
 
 
+def means(name, interface):
+    """Whether a name in msfrs-iptables' configuration means an interface; ppp+ means ppp0, ppp1 and so on."""
+    return interface.startswith(name[:-1]) if name.endswith('+') else interface == name
+
+
 class Site:
     """options: squid_conf, squid, manager, etc, state, each None or as given; prefix: of the build."""
 
@@ -126,6 +131,14 @@ class Site:
         text = self.system.read(self.interception_conf) or ''
         lines = (line.partition('#')[0].partition('=') for line in text.splitlines())
         return {key.strip(): value.strip() for key, _, value in lines if value.strip()}
+
+    @property
+    def inside(self):
+        """The users' interfaces, by msfrs-iptables' configuration; of those named by ppp+, the present ones."""
+        names = self.interception.get('inside', '').replace(',', ' ').split()
+        links = self.system.ip('link', 'show') if any(name.endswith('+') for name in names) else []
+        return [each for name in names for each in
+                ([link['ifname'] for link in links if means(name, link['ifname'])] if name.endswith('+') else [name])]
 
     @functools.cached_property
     def squid_revision(self):

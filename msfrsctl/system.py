@@ -232,7 +232,11 @@ class System:
                 sockets = []
             while (left := until - self.monotonic()) > 0:
                 for each in select.select(sockets, [], [], left)[0]:
-                    length, address = each.recvfrom_into(head, HEAD, socket.MSG_TRUNC)
+                    try:
+                        length, address = each.recvfrom_into(head, HEAD, socket.MSG_TRUNC)
+                    except OSError:     # its interface has gone
+                        sockets.remove(each)
+                        continue
                     if address[2] == socket.PACKET_OUTGOING:
                         take(bytes(head[:min(length, HEAD)]), length)
         return bool(sockets)

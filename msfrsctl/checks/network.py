@@ -52,8 +52,7 @@ def _interface(site, line, alone):
                       'interface= must be the one at which the downlink arrives')
     elif not devices:
         yield Finding(ERROR, 'there is no default route', 'set one; see ip route')
-    inside = _inside(site)
-    if name in inside:
+    if name in site.inside:
         yield Finding(ERROR, f'{name} is both the interface of the downlink and where the users are',
                       f'correct msfrs_link, or inside in {site.interception_conf}')
     yield Finding(OK, f'the downlink arrives at {name}')
@@ -131,17 +130,13 @@ def ipv6(site):
 def _shared(site):
     """IPv6 networks with several hosts that msfrs_user counts as one user."""
     bits = network_bits(site.conf)
-    for name in _inside(site):
+    for name in site.inside:
         for route in site.system.ip('-6', 'route', 'show', 'dev', name, 'proto', 'kernel'):
             length = route['dst'].partition('/')[2]
             if length and bits <= int(length) < 128 and not route['dst'].startswith('fe80:'):
                 yield Finding(NOTE, f'all users of {route["dst"]} at {name} are one user in IPv6',
                               'msfrs_user mac with eui_lookup on, or msfrs_user src6/128, unless only routers are '
                               'there')
-
-
-def _inside(site):
-    return site.interception.get('inside', '').replace(',', ' ').split()
 
 
 def bypassing(site):

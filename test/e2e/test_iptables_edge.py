@@ -308,7 +308,11 @@ def test_a_step_that_fails_halfway_puts_everything_back(busy, tmp_path, earlier)
      ('--link', 'out0')),
     (WRONG, "--link: link 'out0=-1' is not INTERFACE=QUEUE or INTERFACE=FIRST-LAST, for example eth0=0",
      ('--link', 'out0=-1')),
-    (WRONG, "--link: 'out+' is not an interface name: 1 to 15 of A-Z a-z 0-9 _ . -", ('--link', 'out+=1')),
+    (WRONG, "--link: 'o+t' is not an interface name: 1 to 15 of A-Z a-z 0-9 _ . -, or the beginning of names and a +",
+     ('--link', 'o+t=1')),
+    (WRONG, "'ppp0' and 'ppp+' in link can be the same interface", ('--link', 'ppp+=1 ppp0=2')),
+    (WRONG, "'out+' and 'out0' in link, from can be the same interface",
+     ('--own', 'no', '--link', 'out0=1', '--from', 'out+')),
     (WRONG, "--link: queues '65536' of link 'out0' must be a number from 0 to 65535, or two of which the second is "
             'not the lower one', ('--link', 'out0=65536')),
     (WRONG, "--link: queues '3-1' of link 'out0' must be a number from 0 to 65535, or two of which the second is not "
@@ -328,7 +332,7 @@ def test_a_step_that_fails_halfway_puts_everything_back(busy, tmp_path, earlier)
      ('--link', 'in0=1', '--from', 'out0')),
     (WRONG, "interface 'in0' is in link and from: what comes in by it leaves by others",
      ('--link', 'in0=1', '--own', 'no', '--from', 'out0 in0')),
-    (WRONG, "--from: 'out0=1' is not an interface name: 1 to 15 of A-Z a-z 0-9 _ . -",
+    (WRONG, "--from: 'out0=1' is not an interface name: 1 to 15 of A-Z a-z 0-9 _ . -, or the beginning of names and a +",
      ('--link', 'in0=1', '--own', 'no', '--from', 'out0=1')),
     (REFUSED, "no interface 'ppp0' here; there are: in0 out0 port0 br0",
      ('--link', 'in0=1', '--own', 'no', '--from', 'ppp0')),

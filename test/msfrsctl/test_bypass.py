@@ -146,6 +146,19 @@ def test_packets_that_are_none(link, head):
     assert link.data('status')['bypass']['own']
 
 
+def test_interfaces_that_come_and_go(link):
+    link.machine.files['/etc/msfrs/iptables.conf'] = 'inside = lan0 ppp+\n'
+    link.machine.programs['ip -j link show'] = '[{"ifname": "ppp0"}, {"ifname": "wan0"}, {"ifname": "ppp7"}]'
+    looked, packets = [], link.machine.packets
+
+    def noted(interfaces, seconds, take):
+        looked.append(interfaces)
+        return packets(interfaces, seconds, take)
+    link.machine.packets = noted
+    link.data('status')
+    assert looked == [['lan0', 'ppp0', 'ppp7']]
+
+
 def test_packets_that_leave_are_seen():
     """By an interface that every machine has: each packet sent to it is seen once, with its length."""
     found = []

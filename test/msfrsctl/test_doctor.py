@@ -79,6 +79,11 @@ def file(path, text):
     return change
 
 
+def inside_by_prefix(gateway):
+    file(INTERCEPTION, 'inside = ppp0 eth+\n')(gateway)
+    program('ip -j link show', '[{"ifname": "eth0"}, {"ifname": "eth1"}]')(gateway)
+
+
 def conf(old, new):
     return lambda gateway: gateway.conf.write_text(gateway.conf.read_text().replace(old, new))
 
@@ -116,6 +121,7 @@ CASES = [
      'is the loopback', 'access link'),
     ('interface', program('ip -j -d link show', 'no json'), 'which is not there', 'correct'),
     ('interface', file(INTERCEPTION, 'inside = eth1\n'), 'where the users are', 'inside'),
+    ('interface', inside_by_prefix, 'where the users are', 'inside'),
     ('rate', page('msfrs', busy(0.7)), 'at most 70% of it', 'msfrsctl set rate 1.37Mbit'),
     ('rate', page('msfrs', busy(1.2)), 'carried 120% of it', 'msfrsctl set rate 2.35Mbit'),
     ('rate', page('msfrs', busy(0.97, count=3)), 'cannot be compared', 'while the link is busy'),

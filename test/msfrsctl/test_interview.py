@@ -180,6 +180,8 @@ def test_an_answer_file(fresh):
 @pytest.mark.parametrize('words, sentence', [
     (('--rate', 'fast'), "rate 'fast' must be"), (('--rate', 'auto'), 'needs min and max'),
     (('--outside', 'eth0'), 'both outside and inside'), (('--inside', 'a/b'), "interface 'a/b'"),
+    (('--inside', '+'), "interface ''"), (('--outside', 'eth+'), "interface 'eth+'"),
+    (('--inside', 'eth+'), 'eth1 cannot be both outside and inside'),
     (('--users', '10.0.0.0/33'), "network '10.0.0.0/33'"), (('--class', 'x=0'), "class 'x=0' must be"),
     (('--class', 'silver=2'), 'another class is the default'), (('--mode', 'x'), 'redirect or tproxy'),
     (('--class', 'gold=2=10.0.0.0/8'), 'a name of its own'), (('--users', '10.0.0.0/8\nhttp_access'), 'network'),

@@ -51,6 +51,12 @@ def test_what_bypasses_squid_is_held_to_its_share(fresh):
     assert began < ran.index(f'{SCRIPT} up --config {IPTABLES}')
 
 
+def test_users_interfaces_that_come_and_go(fresh):
+    assert fresh.run(*FLAGS, '--inside', 'ppp+ eth0')[0] == 0
+    assert 'inside = ppp+ eth0' in fresh.machine.files[IPTABLES].splitlines()
+    assert 'link = ppp+=1 eth0=1' in fresh.machine.files[RULES].splitlines()
+
+
 @pytest.mark.parametrize('rate, target', [('100Mbit', 60), ('20Mbit', 61), ('2Mbit', 606), ('auto', 60)])
 def test_the_queue_at_the_edge_goes_by_the_rate(fresh, rate, target):
     bounds = ('--min', '1Mbit', '--max', '50Mbit') if rate == 'auto' else ()

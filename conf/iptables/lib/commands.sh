@@ -36,9 +36,15 @@ need_tools() {
     done
 }
 
-# Checks that the rules may name an interface.
+# Checks that the rules may name an interface. None may be present yet of those that a final + stands for.
 need_interface() { # name; reason why the loopback is refused
     local link
+    if [[ $1 == *+ ]]; then
+        for link in $(names_of "$1"); do
+            [[ ! -e /sys/class/net/$link ]] || need_interface "$link" "$2"
+        done
+        return
+    fi
     # ip complains of other interfaces, too: of one whose peer is in a namespace that ends at this moment.
     link=$(ip -d -o link show dev "$1" 2>/dev/null) ||
         die $E_REFUSED "no interface '$1' here; there are: $(ip -o link show 2>/dev/null | awk -F': ' '
@@ -119,7 +125,8 @@ differences() {
     done
     for family in $(families); do
         missing_sysctls "$family" | while read -r path value; do
-            echo "missing: sysctl ${path//\//.} must be $value and is $(<"/proc/sys/$path")"
+            [[ ! -r /proc/sys/$path ]] ||
+                echo "missing: sysctl ${path//\//.} must be $value and is $(<"/proc/sys/$path")"
         done
     done
 }

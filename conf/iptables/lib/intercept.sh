@@ -108,7 +108,7 @@ missing_sysctls() { # family
     for file in /proc/sys/net/ipv4/conf/*/src_valid_mark; do
         path=${file#/proc/sys/}
         [[ $path =~ ^[A-Za-z0-9_./@:-]+$ ]] || continue
-        [[ $(<"$file") == 0 ]] || echo "$path 0"
+        { [[ $(<"$file") == 0 || ! -e $file ]]; } 2>/dev/null || echo "$path 0"    # its interface may have gone
     done
 }
 

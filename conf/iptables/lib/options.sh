@@ -76,9 +76,18 @@ set_option() { # where key value
     esac
 }
 
+# With a final + it is, as for iptables, every interface whose name begins so, present or not.
 interface_name() { # where text
-    [[ $2 =~ ^[A-Za-z0-9_.-]{1,15}$ && $2 != . && $2 != .. ]] ||
-        wrong "$1: '$2' is not an interface name: 1 to 15 of A-Z a-z 0-9 _ . -"
+    [[ $2 =~ ^[A-Za-z0-9_.-]+\+?$ && ${#2} -le 15 && $2 != . && $2 != .. ]] ||
+        wrong "$1: '$2' is not an interface name: 1 to 15 of A-Z a-z 0-9 _ . -, or the beginning of names and a +"
+}
+
+names_of() { # interface name: those present, if it ends in +
+    if [[ $1 == *+ ]]; then
+        ip -o link show | awk -F': ' -v begin="${1%+}" '{ sub(/@.*/, "", $2); if (index($2, begin) == 1) print $2 }'
+    else
+        echo "$1"
+    fi
 }
 
 read_config() { # file

@@ -39,8 +39,8 @@ routing() { # family add|del; lines of routing state on stdin
 }
 
 set_sysctl() { # path value
-    [[ -e /proc/sys/$1 ]] || return 0       # an interface that went away meanwhile
     { [[ $(<"/proc/sys/$1") == "$2" ]] || echo "$2" >"/proc/sys/$1"; } 2>/dev/null && return
+    [[ -e /proc/sys/$1 ]] || return 0       # an interface that went away meanwhile
     printf '%s: cannot set %s to %s\n' "$PROG" "${1//\//.}" "$2" >&2
     return 1
 }
@@ -127,7 +127,7 @@ old_values() { # path
         *) return ;;
     esac
     for file in /proc/sys/"$dir"/*/forwarding; do
-        [[ $file =~ ^[A-Za-z0-9_./@:-]+$ && $(<"$file") == 1 ]] && echo "${file#/proc/sys/}=1"
+        { [[ $file =~ ^[A-Za-z0-9_./@:-]+$ && $(<"$file") == 1 ]]; } 2>/dev/null && echo "${file#/proc/sys/}=1"
     done
 }
 
