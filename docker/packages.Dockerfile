@@ -12,7 +12,9 @@ RUN rm -f /etc/apt/apt.conf.d/docker-clean /etc/dpkg/dpkg.cfg.d/slim /etc/dpkg/d
 ARG SUITE
 COPY dists/${SUITE} /repository/dists/${SUITE}
 COPY pool/${SUITE} /repository/pool/${SUITE}
-RUN echo "deb [trusted=yes] file:/repository ${SUITE} main" >/etc/apt/sources.list.d/msfrs.list && \
+COPY msfrs.asc /etc/apt/keyrings/
+RUN echo "deb [signed-by=/etc/apt/keyrings/msfrs.asc] file:/repository ${SUITE} main" \
+        >/etc/apt/sources.list.d/msfrs.list && \
     apt-get update -q && apt-get install -y -q --no-install-recommends --download-only \
         $(sed -n 's/^Package: //p' /repository/dists/${SUITE}/main/binary-*/Packages)
 ENTRYPOINT ["/lib/systemd/systemd", "--log-target=console", "--show-status=no"]

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 
 import pytest
 
@@ -78,8 +79,11 @@ class Archive:
         (self.dir / 'pool' / suite).mkdir(parents=True, exist_ok=True)
         run('dpkg-deb', '--root-owner-group', '-b', tree, self.dir / 'pool' / suite)
 
-    def make(self, *words, suite=SUITE, check=True):
-        return run(ROOT / 'scripts/make-repository', *words, self.dir, suite, env=self._keys, check=check)
+    def make(self, *words, suite=SUITE, check=True, data=None):
+        """data: where the machine keeps its own key; as good as a fresh machine's otherwise."""
+        with tempfile.TemporaryDirectory(prefix='key') as fresh:
+            return run(ROOT / 'scripts/make-repository', *words, self.dir, suite, check=check,
+                       env={**self._keys, 'XDG_DATA_HOME': data or fresh})
 
     def apt(self, *words, check=True):
         return run('apt-get', '-q', *words, env={'APT_CONFIG': str(self.machine / 'apt.conf')}, check=check)
@@ -90,6 +94,11 @@ class Archive:
         assert f'\nSuites: {SUITE}\n' in block and 'https://packages.example' in block
         script = block.replace('https://packages.example', self.url).replace('/etc/apt', f'{self.machine}/etc/apt')
         run('sh', '-ec', script, env={'no_proxy': '*'})
+
+    def copy_key(self):
+        """As docs/user/install.md says for an archive that was copied."""
+        line = re.search('^cp .*msfrs.asc .*$', (ROOT / 'docs/user/install.md').read_text(), re.M)[0]
+        run('sh', '-ec', line.replace('/srv/msfrs', str(self.dir)).replace('/etc/apt', f'{self.machine}/etc/apt'))
 
     def update(self, check=True):
         return self.apt('update', '--error-on=any', check=check)
@@ -142,7 +151,7 @@ def test_a_changed_package_is_refused(archive):
     assert done.returncode and 'Hash Sum mismatch' in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize('options', ((), ('--sign', 'other@localhost')), ids=('unsigned', 'another-key'))
+@pytest.mark.parametrize('options', ((), ('--sign', 'other@localhost')), ids=('own-key', 'another-key'))
 def test_who_else_made_it_is_refused(archive, options):
     """The machine has the key of before."""
     archive.add('msfrs-tools', '6.6')
@@ -184,6 +193,25 @@ def test_suites_and_architectures_are_apart(archive):
     for architecture, version in (('amd64', '2.0~deb12'), ('arm64', '2.0~deb12+arm')):
         packages = (archive.dir / f'dists/bookworm/main/binary-{architecture}/Packages').read_text()
         assert re.findall('^Version: (.*)$', packages, re.M) == [version, '2.0~deb12'], 'and those for all'
+
+
+def test_a_machine_has_one_key_of_its_own(archive):
+    """Of its own gpg, not of the user's; a gateway that has it takes a later archive, as install.md says."""
+    with tempfile.TemporaryDirectory(prefix='key') as data:
+        for hours, version in enumerate(('1.1', '1.2'), 1):
+            archive.add('msfrs-tools', version)
+            archive.make(data=data)
+            os.utime(archive.dir / 'dists/trixie/InRelease', (time.time() + 3600 * hours,) * 2)     # HTTP counts in seconds
+            if version == '1.1':
+                archive.copy_key()
+            archive.update()
+            assert archive.offered('msfrs-tools')[0] == version
+        home = pathlib.Path(data) / 'msfrs/gnupg'
+        assert home.stat().st_mode & 0o777 == 0o700
+        assert not list(home.glob('S.*')), 'its agent has ended'
+    (archive.dir / 'dists/trixie/InRelease').unlink()
+    (archive.dir / 'dists/trixie/Release.gpg').unlink()
+    assert archive.update(check=False).returncode, 'an archive without a signature'
 
 
 @pytest.mark.parametrize('words, said', (
