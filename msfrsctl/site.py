@@ -12,7 +12,7 @@ from .squidconf import SquidConf
 
 #: Debian's paths, used if those below the prefix do not exist.
 DEBIAN_CONF, DEBIAN_SQUID, DEBIAN_SHARE = '/etc/squid/squid.conf', '/usr/sbin/squid', '/usr/share/msfrs'
-DEBIAN_EDGE = '/usr/sbin/msfrs-edge'
+DEBIAN_EDGE, DEBIAN_SYN = '/usr/sbin/msfrs-edge', '/usr/sbin/msfrs-syn'
 #: The program that explains for `msfrsctl why` (docs/user/page.md): below the prefix, and Debian's path.
 WHY, DEBIAN_WHY = 'libexec/msfrs/msfrs-why', '/usr/libexec/msfrs/msfrs-why'
 #: Where our other programs look for their configuration, and where msfrsctl keeps its state.
@@ -92,6 +92,12 @@ class Site:
     @functools.cached_property
     def edge(self):
         return self._first(f'{self.prefix}/sbin/msfrs-edge', DEBIAN_EDGE)
+
+    @property
+    def syn(self):
+        """The program, or None."""
+        path = self._first(f'{self.prefix}/sbin/msfrs-syn', DEBIAN_SYN)
+        return path if self.system.exists(path) else None
 
     def need_edge(self):
         for path in (self.edge, self.edge_script):

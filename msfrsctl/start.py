@@ -6,7 +6,8 @@ from .journal import PATIENCE
 from .manager import port_of
 from .site import FORWARDING
 
-SQUIDS, EDGE, EDGE_RULES, PAGE = ('msfrs-squid', 'squid'), 'msfrs-edge', 'msfrs-edge-iptables', 'msfrs-page'
+SQUIDS, EDGE, EDGE_RULES, SYN, PAGE = ('msfrs-squid', 'squid'), 'msfrs-edge', 'msfrs-edge-iptables', 'msfrs-syn', \
+    'msfrs-page'
 #: Settings of msfrs-edge's unit for operation beside Squid.
 DROP_IN = '/etc/systemd/system/msfrs-edge.service.d/msfrsctl.conf'
 #: Seconds that Squid may take to exit: shutdown_lifetime is 30 by default.
@@ -79,7 +80,11 @@ class Start:
             self._do(('systemctl', 'enable', unit), ('systemctl', 'disable', '--now', unit))
             # It may be running with the configuration of an earlier setup.
             self._do(('systemctl', 'reload-or-restart', unit), ('systemctl', 'try-reload-or-restart', unit), after=True)
+            if unit_of(site, SYN):  # which it starts, but does not reload
+                self._do(('systemctl', 'restart', SYN), ('systemctl', 'try-restart', SYN), after=True)
         elif site.iptables_script:
+            if site.syn:
+                self._daemon(site.syn, site.interception_conf, f'{site.run}-syn.pid')
             self._do((site.iptables_script, 'up', '--config', site.interception_conf), (site.iptables_script, 'down'))
         else:
             self._notes.append('msfrs-iptables is not installed: browsers must be told to use the proxy')
@@ -119,19 +124,23 @@ class Start:
             self._do(('systemctl', 'restart', EDGE, EDGE_RULES), ('systemctl', 'try-restart', EDGE, EDGE_RULES),
                      after=True)
             return
-        daemon, pid = 'start-stop-daemon', f'{site.run}.pid'
-        end = daemon, '--stop', '--oknodo', '--retry', '5', '--remove-pidfile', '--pidfile', pid, '--exec', \
-            site.edge
-        if site.system.exists(pid):
-            self._do(end, ())
-        log = f'{site.log_directory()}/msfrs-edge.log'
-        self._do((daemon, '--start', '--background', '--make-pidfile', '--pidfile', pid, '--output', log, '--exec',
-                  site.edge, '--', site.edge_conf), end)
+        log = self._daemon(site.edge, site.edge_conf, f'{site.run}.pid')
         self._until(lambda: site.system.run(site.edge, '--ask', 'status', site.edge_conf), probe.START,
                     f'msfrs-edge does not answer: see {log}')
         self._do((site.edge_script, 'up', '--config', site.edge_iptables_conf), (site.edge_script, 'down'))
         self._notes.append(f'there is no systemd that would start msfrs-edge with the machine: start {site.edge} '
                            f'{site.edge_conf}, then {site.edge_script} up')
+
+    def _daemon(self, program, conf, pid):
+        """Starts it without systemd, or once more. Returns the path of its log."""
+        command = 'start-stop-daemon'
+        end = command, '--stop', '--oknodo', '--retry', '5', '--remove-pidfile', '--pidfile', pid, '--exec', program
+        if self._site.system.exists(pid):
+            self._do(end, ())
+        log = f'{self._site.log_directory()}/{program.rpartition("/")[2]}.log'
+        self._do((command, '--start', '--background', '--make-pidfile', '--pidfile', pid, '--output', log, '--exec',
+                  program, '--', conf), end)
+        return log
 
     def _connected(self):
         """Whether Squid has a connection, as far as can be seen."""

@@ -78,9 +78,9 @@ def _ipv6(answers):
     return ':' in answers.users
 
 
-def iptables_conf(answers):
+def iptables_conf(answers, site):
     return (f'{BY}inside = {answers.inside}\nmode = {answers.mode}\nsource = {answers.users}\nquic = {answers.quic}\n'
-            f'ipv6 = {"yes" if _ipv6(answers) else "no"}\nset-sysctl = yes\n')
+            f'ipv6 = {"yes" if _ipv6(answers) else "no"}\nsquid-user = {site.squid_user}\nset-sysctl = yes\n')
 
 
 def downlink_conf(answers, site):

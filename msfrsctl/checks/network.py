@@ -91,6 +91,7 @@ def interception(site):
     else:
         yield Finding(OK, done.out.strip().partition(': ')[2] or 'interception is in place')
     yield from _ports(site)
+    yield from _syn(site)
     if site.interception.get('quic') == 'allow':
         yield Finding(NOTE, 'QUIC is let through, so HTTP/3 is not scheduled',
                       f'quic = reject in {site.interception_conf}')
@@ -111,6 +112,15 @@ def _ports(site):
         if of in taken and not has:
             yield Finding(ERROR, f'port {of} is sent to {port}, but squid.conf has no {directive} {port} {word}',
                           f'add that line, or change {key} in {site.interception_conf}')
+
+
+def _syn(site):
+    """Whether connections wait for their servers. Only root may read the kernel's list of queues."""
+    number = site.interception.get('syn-queue', '100')
+    queues = site.system.read('/proc/net/netfilter/nfnetlink_queue') or ''
+    if number != 'none' and not site.system.euid() and number not in (line.split()[0] for line in queues.splitlines()):
+        yield Finding(WARNING, 'msfrs-syn does not run, so a client whose server is silent does not try its next address',
+                      'systemctl start msfrs-syn')
 
 
 def ipv6(site):

@@ -132,7 +132,7 @@ def _files(found, site):
                            f'writes into {own}')
     files[own] = written.squid_part(found, others, f'{directory}/{CERTIFICATE}',
                                     f'{site.log_directory()}/msfrs-access.log')
-    files[site.interception_conf] = written.iptables_conf(found)
+    files[site.interception_conf] = written.iptables_conf(found, site)
     if not_forwarded(found, site) or site.system.exists(FORWARDING):
         files[FORWARDING] = written.forwarding(found)
     if found.edge == 'yes':

@@ -24,6 +24,9 @@ SYSCTLS = ('net/ipv4/ip_forward net/ipv6/conf/all/forwarding net/ipv4/conf/*/for
            'net/ipv4/conf/*/route_localnet net/ipv6/conf/*/forwarding net/ipv6/conf/*/accept_ra').split()
 #: An administrator's firewall that also has rules in the tables and chains that the script changes.
 OTHERS = '''\
+*raw
+-A PREROUTING -i in0 -p udp -m udp --dport 5060 -j ACCEPT
+COMMIT
 *mangle
 :MARKS - [0:0]
 -A PREROUTING -i in0 -p tcp -m tcp --dport 25 -j MARK --set-xmark 0x7/0xff

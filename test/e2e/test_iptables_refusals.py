@@ -13,7 +13,7 @@ from iptables_script import (DIRECTORY, REFUSED, SCRIPT, WRONG, gateway_with_por
 from site_in_namespaces import sh
 
 KNOWN = ('mode inside source intercept redirect-ports tproxy-ports quic edge-config exempt-client '
-         'exempt-destination ipv6 gateway-traffic squid-user fwmark table set-sysctl backend')
+         'exempt-destination ipv6 gateway-traffic squid-user syn-queue syn-mark fwmark table set-sysctl backend')
 NO_NAME = 'is not an interface name: 1 to 15 of A-Z a-z 0-9 _ . -, or the beginning of names and a +'
 NO_RIGHT = "'{}' needs the right to change the firewall (CAP_NET_ADMIN): run it as root"
 
@@ -54,6 +54,9 @@ def gateway():
                                   'MASK, for example 0x100/0x100'),
     (('--fwmark', '0/0xff'), "--fwmark: fwmark '0/0xff' must be VALUE/MASK, 32 bits, VALUE not 0 and within MASK, "
                              'for example 0x100/0x100'),
+    (('--syn-mark', '512'), "--syn-mark: syn-mark '512' must be VALUE/MASK, 32 bits, VALUE not 0 and within MASK, for "
+                            'example 0x100/0x100'),
+    (('--syn-queue', '65536'), "--syn-queue: syn-queue '65536' must be a number from 0 to 65535, or none"),
     (('--table', '254'), "--table: table '254' must be from 1 to 4294967295, but not the system's 253, 254, 255"),
     (('--table', 'main'), "--table: table 'main' must be from 1 to 4294967295, but not the system's 253, 254, 255"),
     (('--squid-user', 'a b'), "--squid-user: squid-user 'a b' is not a user name or number"),
@@ -237,16 +240,17 @@ def test_program_that_is_not_installed(gateway, tmp_path, missing, sentence):
 def test_kernel_module_that_is_missing(gateway, tmp_path):
     """The message of iptables, the rule, and the module to load; for the messages of nft's iptables and of legacy's."""
     before = snapshot(gateway)
-    for words in ('iptables-restore v1.8.9 (nf_tables): \nline 17: RULE_APPEND failed (No such file or directory): '
-                  'rule in chain MSFRS_TPROXY', 'iptables-restore: line 17 failed'):
+    for words in ('iptables-restore v1.8.9 (nf_tables): \nline 26: RULE_APPEND failed (No such file or directory): '
+                  'rule in chain MSFRS_TPROXY', 'iptables-restore: line 26 failed'):
         with path_with(tmp_path, iptables_restore=f"echo '{words}' >&2; exit 1\n") as path:
             done = script(gateway, 'up', '--inside', 'in0', '--mode', 'tproxy', path=path)
         assert done.returncode == 4
         assert done.stderr == (
             f'msfrs-iptables: iptables-restore refused the IPv4 rules: {words}\n'
             '  -I PREROUTING 4 -i in0 -p tcp -j MSFRS_TPROXY\n'
-            '  If the kernel lacks a module for it: modprobe -a xt_addrtype xt_conntrack xt_multiport xt_TPROXY '
-            'xt_socket xt_mark ipt_REJECT ip6t_REJECT xt_u32\n'
+            '  If the kernel lacks a module for it: modprobe -a xt_addrtype xt_conntrack xt_multiport xt_mark '
+            'xt_TPROXY xt_socket iptable_raw ip6table_raw xt_NFQUEUE nfnetlink_queue xt_connmark ipt_REJECT '
+            'ip6t_REJECT xt_u32\n'
             'msfrs-iptables: failed; everything is again as it was before\n')
     assert snapshot(gateway) == before
 

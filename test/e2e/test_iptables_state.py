@@ -283,6 +283,8 @@ def test_quic_is_let_through_where_msfrs_edge_schedules_it(gateway, tmp_path, li
                                              '-j RETURN'),
     ('ip6tables -t mangle -D PREROUTING -p tcp -j MSFRS_DIVERT',
      'missing: IPv6 mangle rule: PREROUTING -p tcp -j MSFRS_DIVERT'),
+    ('ip6tables -t raw -D PREROUTING -i in0 -p tcp -j MSFRS_SYN',
+     'missing: IPv6 raw rule: PREROUTING -i in0 -p tcp -j MSFRS_SYN'),
     ('ip6tables -F MSFRS_QUIC', 'missing: IPv6 filter rule: MSFRS_QUIC -p udp --dport 443 -m u32 --u32 '
                                 '44>>16=1208:65535&&48&0xC0FFFFFF=0x80000000,0xC0000000:0xC0FFFFFF -j REJECT --reject-with '
                                 'icmp6-port-unreachable'),
@@ -313,7 +315,7 @@ def test_check_when_nothing_is_up(gateway):
     assert (done.returncode, done.stderr) == (1, '')
     assert done.stdout.splitlines() == ['missing: IPv4 mangle chain MSFRS_GUARD',
                                         'missing: IPv4 nat chain MSFRS_REDIRECT',
-                                        'missing: IPv4 filter chain MSFRS_QUIC']
+                                        'missing: IPv4 raw chain MSFRS_SYN', 'missing: IPv4 filter chain MSFRS_QUIC']
 
 
 @BOTH_MODES

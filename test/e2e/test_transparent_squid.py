@@ -18,6 +18,7 @@ import pytest
 
 from iptables_script import MODES, ROOT, up
 from site_in_namespaces import AF, CLIENT, INSIDE, OUTSIDE, PATIENCE, SERVER, connection, sh
+from syn_daemon import SynDaemon
 
 EXAMPLE = (ROOT / 'conf/squid/squid.conf').read_text()
 UNIT = (ROOT / 'conf/systemd/msfrs-squid.service').read_text()
@@ -221,6 +222,20 @@ def test_https_is_passed_on_undecrypted(site, gateway, origin, mode, family, nam
     assert line['sni'] == (NAME[family] if named else '-')
     assert int(line['bytes']) > len(BODY)
     assert (line['class'], line['refusal']) == ('gold', '-')
+
+
+@pytest.mark.parametrize('mode', MODES)
+def test_a_client_reaches_the_second_address_of_a_server(site, gateway, origin, tmp_path, mode):
+    """With msfrs-syn; Squid alone accepts the connection to the silent first one, and ends it after a minute."""
+    site.server.run('ip6tables', '-A', 'INPUT', '-p', 'tcp', '-j', 'DROP')
+    gateway.start()
+    with SynDaemon(gateway.host, tmp_path, 'squid-user = proxy\n') as daemon:
+        up(gateway.host, '--mode', mode, config=daemon.file)
+        done = sh(site.client, 'curl', '-sS', '--noproxy', '*', '--resolve', f'{NAME[4]}:80:[{SERVER[6]}],{SERVER[4]}',
+                  f'http://{NAME[4]}/')
+    assert (done.stdout.encode(), done.stderr) == (BODY, '')
+    [line] = gateway.logged(1)
+    assert (line['client'], line['result'], line['class']) == (CLIENT[4], 'TCP_MISS/200', 'gold')
 
 
 def test_a_class_by_the_servers_name(site, gateway, origin):

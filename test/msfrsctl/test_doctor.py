@@ -12,7 +12,7 @@ from msfrsctl.system import Done, Stat
 LINK = {'ifname': 'eth1', 'flags': ['BROADCAST', 'UP', 'LOWER_UP']}
 VERSION = "Squid Cache: Version 6.13\nconfigure options: '--with-msfrs=/opt/msfrs' '--disable-snmp'\n"
 INFO = '\tMaximum number of file descriptors:   65536\n\tNumber of file desc currently in use:     24\n'
-INTERCEPTION = '/etc/msfrs/iptables.conf'
+INTERCEPTION, QUEUES = '/etc/msfrs/iptables.conf', '/proc/net/netfilter/nfnetlink_queue'
 GOOD = ('http_port 3129 intercept', 'https_port 3130 intercept ssl-bump tls-cert=/cert.pem',
         'msfrs on', 'msfrs_link rate=2Mbit interface=eth1', 'msfrs_class all weight=1 default',
         'dns_nameservers 127.0.0.1', 'acl ftp proto FTP', 'http_access deny ftp', 'cache_log /cache.log')
@@ -33,6 +33,7 @@ def healthy(gateway):
         '/opt/msfrs/share/msfrs/iptables/msfrs-iptables check': 'msfrs-iptables: in place: x\n'})
     machine.files.update({
         '/proc/sys/net/core/rmem_max': '212992\n', '/proc/sys/net/ipv6/conf/all/forwarding': '1\n',
+        QUEUES: '   65   1234 0 2 256     0     0        0  1\n  100   4321 0 2 256     0     0        0  1\n',
         INTERCEPTION: 'inside = eth0 # users\n', '/opt/msfrs/share/msfrs': '',
         '/opt/msfrs/share/msfrs/iptables/msfrs-iptables': '', '/cert.pem': '',
         '/opt/msfrs/share/msfrs/squid-revision': '6.13-2+deb13u4\n', '/cache.log': '2026/11/22 19:02:24| Ready\n'})
@@ -131,6 +132,8 @@ CASES = [
      'missing: rule', 'msfrsctl on'),
     ('interception', program('/opt/msfrs/share/msfrs/iptables/msfrs-iptables check', Done(2, '', 'line 3: mode')),
      'line 3: mode', 'correct'),
+    ('interception', file(QUEUES, None), 'msfrs-syn does not run', 'systemctl start msfrs-syn'),
+    ('interception', file(INTERCEPTION, 'syn-queue = 7\n'), 'msfrs-syn does not run', 'systemctl start msfrs-syn'),
     ('interception', file(INTERCEPTION, 'quic = allow\n'), 'HTTP/3 is not scheduled', 'quic = reject'),
     ('interception', file(INTERCEPTION, 'ipv6 = no\n'), 'IPv6 users bypass Squid', 'ipv6 = yes'),
     ('interception', file(INTERCEPTION, 'redirect-ports = 3129,4000\n'), 'no https_port 4000 intercept',

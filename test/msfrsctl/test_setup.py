@@ -36,6 +36,17 @@ def test_from_nothing_and_back(fresh):
     assert fresh.run('setup', '--undo')[0] == 3, 'there is nothing left'
 
 
+def test_msfrs_syn_runs_before_users_are_redirected(fresh):
+    program = '/opt/msfrs/sbin/msfrs-syn'
+    fresh.machine.files[program] = ''
+    assert fresh.run(*FLAGS)[0] == 0
+    ran = fresh.machine.ran
+    [start] = [n for n, words in enumerate(ran) if words.endswith(f'--exec {program} -- {IPTABLES}')]
+    assert start < ran.index(f'{SCRIPT} up --config {IPTABLES}')
+    assert fresh.run('setup', '--undo')[0] == 0
+    assert [words for words in ran[start + 1:] if words.endswith(f'--exec {program}')]
+
+
 def test_what_bypasses_squid_is_held_to_its_share(fresh):
     """By default, by msfrs-edge as a party of Squid's link, before users are redirected to Squid."""
     assert fresh.run(*FLAGS, '--inside', 'eth0, wlan0')[0] == 0
@@ -340,19 +351,19 @@ def test_with_systemd_units_are_started(fresh):
         fresh.machine.ran.index('systemctl enable msfrs-iptables') + 1
     assert fresh.machine.files[DROP_IN].endswith('[Service]\nSupplementaryGroups=proxy\n')
     ran = [words for words in fresh.machine.ran if words.startswith('systemctl') and 'cat' not in words]
-    assert ran[-6:-2] == ['systemctl enable msfrs-edge msfrs-edge-iptables',
+    assert ran[-7:-3] == ['systemctl enable msfrs-edge msfrs-edge-iptables',
                           'systemctl restart msfrs-edge msfrs-edge-iptables', 'systemctl enable msfrs-page',
                           'systemctl restart msfrs-page']
     assert fresh.machine.files[PAGE_CONF].splitlines()[1:3] == ['listen 127.0.0.1:3880', 'squid 127.0.0.1:3128']
     assert 'systemctl reload-or-restart msfrs-squid' in ran
     assert fresh.run('setup', '--undo')[0] == 0 and DROP_IN not in fresh.machine.files
     ran = [words for words in fresh.machine.ran if words.startswith('systemctl') and 'cat' not in words]
-    assert ran[-9:] == ['systemctl disable --now msfrs-iptables', 'systemctl disable --now msfrs-page',
+    assert ran[-10:] == ['systemctl disable --now msfrs-iptables', 'systemctl disable --now msfrs-page',
                         'systemctl disable --now msfrs-edge-iptables msfrs-edge',
                         'systemctl disable --now msfrsctl-expire.timer', 'systemctl restart msfrs-squid',
                         'systemctl daemon-reload', 'systemctl try-restart msfrs-edge msfrs-edge-iptables',
                         'systemctl try-restart msfrs-page',
-                        'systemctl try-reload-or-restart msfrs-iptables']
+                        'systemctl try-reload-or-restart msfrs-iptables', 'systemctl try-restart msfrs-syn']
     assert PAGE_CONF not in fresh.machine.files
     fresh.machine.pages['msfrs'] = BUSY
     assert fresh.run(*FLAGS)[0] == 4

@@ -32,6 +32,7 @@ want_rules() { # family
     fi
     echo "$table :$chain"
     [[ $table == nat ]] || echo "$table -A $chain -m mark --mark $mark -j RETURN"
+    want_syn "$family" "$table" "$chain" "${sources[@]}"
     want_exemptions "$family" "$table" "$chain"
     for client in "${sources[@]}"; do
         for port in ${OPT[intercept]}; do
@@ -81,6 +82,28 @@ quic_begins() { # family
         "$udp" $(($1 == 4 ? 4 : 44)) "$udp" $(($1 == 4 ? 8 : 48))
 }
 
+# msfrs-syn's queue is in table raw, as an accepted packet continues with the next table.
+want_syn() { # family, table and chain that intercept, sources
+    local mark=${OPT[syn-mark]} client port n=0 inside
+    [[ ${OPT[syn-queue]} != none ]] || return 0
+    echo "raw :MSFRS_SYN"
+    want_exemptions "$1" raw MSFRS_SYN
+    for client in "${@:4}"; do
+        for port in ${OPT[intercept]}; do
+            echo "raw -A MSFRS_SYN ${client:+-s $client }-p tcp --dport $port --syn -j NFQUEUE" \
+                "--queue-num ${OPT[syn-queue]} --queue-bypass"
+        done
+    done
+    for inside in ${OPT[inside]}; do echo "raw -I PREROUTING $((++n)) -i $inside -p tcp -j MSFRS_SYN"; done
+    # The server refused the probe: it gets the connection itself, with TPROXY all packets of it.
+    if [[ $2 == nat ]]; then
+        echo "nat -A $3 -m mark --mark $mark -j RETURN"
+    else
+        echo "mangle -A $3 -m mark --mark $mark -j CONNMARK --set-xmark $mark"
+        echo "mangle -A $3 -m connmark --mark $mark -j RETURN"
+    fi
+}
+
 want_exemptions() { # family table chain
     local word
     [[ $2 == filter ]] || echo "$2 -A $3 -m addrtype --dst-type LOCAL -j RETURN"
@@ -113,11 +136,12 @@ missing_sysctls() { # family
 }
 
 modules() {
-    local names='xt_addrtype xt_conntrack xt_multiport'
+    local names='xt_addrtype xt_conntrack xt_multiport xt_mark'
     case ${OPT[mode]} in
-        tproxy) names+=' xt_TPROXY xt_socket xt_mark' ;;
+        tproxy) names+=' xt_TPROXY xt_socket' ;;
         redirect) names+=' xt_REDIRECT' ;;
     esac
+    [[ ${OPT[syn-queue]} == none ]] || names+=' iptable_raw ip6table_raw xt_NFQUEUE nfnetlink_queue xt_connmark'
     [[ ${OPT[gateway-traffic]} == no ]] || names+=' xt_owner'
     [[ ${OPT[quic]} == allow ]] || names+=' ipt_REJECT ip6t_REJECT xt_u32'
     [[ ${OPT[set-sysctl]} == no ]] || names+=' xt_comment'
