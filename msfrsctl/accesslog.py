@@ -57,6 +57,12 @@ def log_of(conf):
     return max(logs, key=lambda log: len(TELLING & set(pattern(log.format)[1])))
 
 
+def fatal_logs(conf):
+    """The access_log lines that are files and end Squid when they cannot be written."""
+    return [line for line in conf.all('access_log') if line.words and ':/' in line.words[0] and
+            (not line.words[0].startswith('stdio:') or line.option('on-error') != 'drop')]
+
+
 def formats_of(conf):
     """{name: logformat} of all formats that an access_log line may name."""
     return BUILT_IN | {line.words[0]: line.text.split(None, 2)[2] for line in conf.all('logformat')

@@ -20,6 +20,12 @@ LOG_FORMAT = ('%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %ssl::>sni %[un %Sh/%<
               '%msfrs::wait %msfrs::total_wait %msfrs::exchanges %msfrs::exchange_wait %msfrs::bytes %msfrs::quanta '
               '%msfrs::window/%msfrs::window_limit %msfrs::refusal %msfrs::over_quota %master_xaction')
 BY = '# Written by msfrsctl setup; msfrsctl setup --undo puts back what was here before.\n'
+#: Directives that are written unless squid.conf has them.
+TIMES = (
+    ('read_timeout', '124 minutes',
+     '# Push services and SSH leave a connection idle: as long as a NAT keeps it (RFC 5382), not for 15 minutes.'),
+    ('shutdown_lifetime', '5 seconds',
+     '# A restart waits that long for open tunnels, and then cuts them; by default 30 seconds.'))
 #: A whole squid.conf, where there is none.
 WHOLE = BY + 'include {own}\nhttp_access deny all\ncoredump_dir none\nvisible_hostname gateway\n'
 
@@ -52,10 +58,12 @@ def squid_part(answers, others, certificate, log):
              'http_access allow manager localhost', 'http_access deny manager',
              'http_access deny to_localhost', 'http_access deny to_linklocal', 'http_access allow msfrs_users',
              'http_access allow localhost', '', '# Why requests were held: msfrsctl why.',
-             f'logformat msfrsctl {LOG_FORMAT}', f'access_log stdio:{log} logformat=msfrsctl']
-    if not (others and others.all('shutdown_lifetime')):
-        said += ['', '# A restart waits that long for open tunnels, and then cuts them; by default 30 seconds.',
-                 'shutdown_lifetime 5 seconds']
+             f'logformat msfrsctl {LOG_FORMAT}',
+             '# When the file system is full, lines are lost; the default of on-error ends Squid.',
+             f'access_log stdio:{log} logformat=msfrsctl on-error=drop']
+    for name, value, why in TIMES:
+        if not (others and others.all(name)):
+            said += ['', why, f'{name} {value}']
     return '\n'.join(said) + '\n'
 
 

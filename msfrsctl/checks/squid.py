@@ -42,7 +42,10 @@ def running(site):
 
 
 def access_log(site):
-    """Whether access.log has the fields that msfrsctl why needs."""
+    """Whether access.log has the fields that msfrsctl why needs, and may become full."""
+    for line in accesslog.fatal_logs(site.conf):
+        yield Finding(WARNING, f'{line.where}: Squid ends when the file system of {line.words[0]} is full',
+                      'access_log stdio:FILE ... on-error=drop')
     log = accesslog.log_of(site.conf)
     if not log.explains:
         yield Finding(NOTE, f'{log.path} does not say why a request was held',

@@ -172,7 +172,7 @@ class Gateway:
     def configure(self, *lines, format=FORMAT):
         self.conf.write_text('\n'.join((
             'http_port 3128', 'http_port 3129 intercept', f'logformat msfrs {format}',
-            f'access_log stdio:{self.log} logformat=msfrs', *lines)) + '\n')
+            f'access_log stdio:{self.log} logformat=msfrs on-error=drop', *lines)) + '\n')
 
     def run(self, *argv):
         """(exit code, stdout)."""

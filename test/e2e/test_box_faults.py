@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Faults of the gateway itself, and clients that end half of their connection: Squid does not end, and nobody is cut
+off."""
+import errno
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from background import content
+from both_ends import both_ends_of
+from conftest import ROOT
+
+pytestmark = pytest.mark.link(rate_bps=8e6, rtts_ms=(2.0,))
+#: The configuration that administrators copy.
+SHIPPED = (ROOT / 'conf/squid/squid.conf').read_text()
+
+
+def shipped(name):
+    """A line of the shipped squid.conf."""
+    return re.search(rf'^{name} .*', SHIPPED, re.MULTILINE)[0]
+
+
+class Disk:
+    """A small file system."""
+
+    def __init__(self, path):
+        self.path, self._files = path, 0
+        path.mkdir()
+        subprocess.run(('mount', '-t', 'tmpfs', '-o', 'size=128k,nr_inodes=16,mode=1777', 'msfrs-test', path), check=True)
+
+    def fill(self):
+        """Leaves neither a block nor a file."""
+        for _ in range(16):
+            try:
+                with (self.path / f'filler{self._files}').open('wb', buffering=0) as file:
+                    self._files += 1
+                    while file.write(bytes(4096)):
+                        pass
+            except OSError as problem:
+                assert problem.errno == errno.ENOSPC
+
+    def empty(self):
+        for file in self.path.glob('filler*'):
+            file.unlink()
+
+    def close(self):
+        subprocess.run(('umount', '-l', self.path), check=True)
+
+
+@pytest.fixture
+def disk(slow_link):
+    made = Disk(slow_link.gateway.directory / 'disk')
+    yield made
+    slow_link.gateway.stop()
+    made.close()
+
+
+def test_a_full_file_system_of_the_logs(slow_link, disk):
+    """With the log line as shipped: full while Squid runs, when the logs are rotated, when Squid is reconfigured and
+    when it starts. Once there is room, the log goes on without a command."""
+    gateway, log = slow_link.gateway, disk.path / 'access.log'
+    lines = ('logformat msfrs %ts.%03tu %>a %ru',
+             shipped('access_log').replace('/var/log/msfrs', str(disk.path)), shipped('logfile_rotate'),
+             f'cache_log {disk.path}/cache.log')
+
+    def served(times=3):
+        for _ in range(times):
+            assert slow_link.users.get(slow_link.of('gold')[0], via='intercept').wait().good
+
+    def logged():
+        return len(log.read_text().splitlines()) if log.exists() else 0
+
+    def rotate():
+        """As logrotate does."""
+        if log.exists():
+            log.rename(log.with_suffix('.old'))
+        assert gateway.command('-k', 'rotate').returncode == 0
+        opened = pathlib.Path(f'/proc/{next(iter(gateway.processes()))}/fd')
+        gateway.wait_until(lambda: not any(os.readlink(file).endswith('access.old') for file in opened.iterdir()),
+                           'the log is closed')
+
+    gateway.start(*lines)
+    served()
+    gateway.wait_until(lambda: logged() == 3, lambda: f'3 lines: {logged()}')
+    disk.fill()
+    served(100)
+    rotate()
+    served()
+    rotate()
+    served()
+    disk.empty()
+    served()
+    gateway.wait_until(logged, 'the log goes on')
+    text = (disk.path / 'cache.log').read_text()
+    assert 'is written again after' in text
+
+    log.unlink()
+    disk.fill()
+    gateway.stop()
+    gateway.start(*lines)
+    served()
+    disk.empty()
+    served()
+    gateway.wait_until(logged, 'the log goes on')
+    assert all(len(line.split()) <= 3 for line in log.read_text().splitlines()), 'a record begins a line'
+
+
+HALF = 'half_closed_clients on', 'msfrs_quantum 4 KB'
+ANSWER = content('answer', 0, 3000)
+HEAD = f'HTTP/1.1 200 OK\r\nContent-Length: {len(ANSWER)}\r\n\r\n'.encode()
+
+
+def request(ends, method='GET', header=''):
+    return f'{method} http://{ends.address}/ HTTP/1.1\r\nHost: {ends.address}\r\n{header}\r\n'.encode()
+
+
+def let_pass(link, seconds):
+    """A transfer past Squid takes so long."""
+    assert link.users.get(link.of('silver')[0], via='beside', size=seconds * 1000, pace=1000).wait().good
+
+
+@pytest.mark.sanitized
+def test_a_client_that_closes_its_half(slow_link):
+    """Squid looks once a second whether the other half was closed, too."""
+    with both_ends_of(slow_link, HALF) as ends:
+        user = slow_link.of('gold')[0]
+        pairs = {times: ends.plain(user, request(ends) * times) for times in (1, 2)}
+        for pair in pairs.values():
+            pair.client.leave()
+        let_pass(slow_link, 4)
+        for times, pair in pairs.items():
+            for count in range(1, times + 1):
+                slow_link.gateway.wait_until(lambda: pair.server.heard.count(b'GET ') == count, 'the request')
+                pair.server.say(HEAD + ANSWER)
+                slow_link.gateway.wait_until(lambda: pair.client.heard.count(ANSWER) == count,
+                                             lambda: f'answer {count} of {times}: {pair.client.heard[:400]}')
+        cut = ends.plain(user, request(ends, 'POST', 'Content-Length: 1000\r\n') + bytes(100))
+        cut.client.leave()
+        slow_link.gateway.wait_until(lambda: cut.server.over, 'a request without its end is given up')
+        let_pass(slow_link, 3)
+
+
+SHORT = ('client_lifetime 2 seconds', 'request_timeout 2 seconds', 'pconn_timeout 2 seconds',
+         'client_idle_pconn_timeout 2 seconds', 'write_timeout 2 seconds', 'request_start_timeout 2 seconds')
+
+
+@pytest.mark.parametrize('via', ('connect', 'tls'))
+def test_an_idle_tunnel_lives_as_long_as_read_timeout(slow_link, via):
+    """That is the directive which the shipped configuration raises, for push services; all others are short here."""
+    slow_link.world.start_names()
+    gateway = slow_link.gateway.start(*SHORT, shipped('read_timeout'))
+    gateway.intercept_tls()
+    how = {'via': via, 'name': 's01.test'}
+    idle = slow_link.users.get(slow_link.of('gold')[0], gate='later', **how)
+    let_pass(slow_link, 5)
+    assert not idle.finished
+    slow_link.origin.open_gate('later')
+    assert idle.wait().good
+    gateway.reconfigure('read_timeout 2 seconds')
+    cut = slow_link.users.get(slow_link.of('gold')[0], gate='never', **how)
+    assert not cut.wait().whole
