@@ -64,6 +64,7 @@ def run(spec):
     directory = pathlib.Path(spec.directory)
     arm = arms.get(spec.arm)
     workload = workloads.get(spec.workload)(spec.parameters)
+    spec = dataclasses.replace(spec, at_once=spec.at_once or workload.profile.processors)
     trace, more = None, {}
     if spec.trace:
         trace = link_trace.make(spec.trace, spec.rate_bps, spec.duration_s + spec.drain_s, spec.seed)
@@ -84,7 +85,8 @@ def run(spec):
         disturbances = workload.disturbances(spec.duration_s)
         browsers = workload.browsers(world.users)
         origins = world.start_origin(stalling=any(each.kind == 'stall' for each in disturbances),
-                                     pages_seed=spec.seed if browsers else None)
+                                     pages_seed=spec.seed if browsers else None,
+                                     first_byte_seed=None if spec.at_once else spec.seed)
         if browsers:
             world.follow_uids(browsers)
         downloads = workload.quic_downloads(world.users, world.servers)
@@ -194,7 +196,7 @@ def _finish(spec, world, directory, program, control, tcp):
         t_start=spec.warmup_s, t_stop=spec.duration_s, rtts_ms=spec.rtts_ms, buffer_bdp=spec.buffer_bdp,
         buffer_bytes=world.buffer_bytes, seed=spec.seed, versions=versions.of_world(world, program),
         squid_conf=_squid_conf(world), squid_is_stock=program != spec.squid,
-        trace=spec.trace, gateways=spec.gateways)
+        trace=spec.trace, gateways=spec.gateways, at_once=spec.at_once)
     (directory / 'stat.json').write_text(json.dumps(dataclasses.asdict(stat) | {
         'groups': {host.role: [user.name for user in users] for host, users in world.groups.items()},
         'squid_program': str(program), 'distance': world.distance.name, 'bottleneck': world.bottleneck.name,

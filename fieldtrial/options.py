@@ -144,6 +144,9 @@ def parser():
     link.add_argument('--sizes', type=_sizes, metavar='DISTRIBUTION',
                       help='of the responses: lognormal:M:S[:MAX] or fixed:BYTES (default lognormal:9.357:1.318, cut '
                            'at 8 s of C)')
+    link.add_argument('--at-once', action='store_true', help='servers begin to respond at once, and all requests are '
+                      'answered (default: after 60 ms in the median, lognormal with sigma 1.2; and for 1 %% of the '
+                      'requests another is made that is never answered)')
     link.add_argument('--ipv6-every', type=_number('a whole number', 0, 1000, int), default=4, dest='six_every',
                       metavar='N',
                       help='every Nth user has IPv6 only; 0: none (default 4)')

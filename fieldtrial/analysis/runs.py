@@ -143,7 +143,7 @@ class Cell(Stat):
         sizes = tuple((name, self.users_of(name), weight) for name, weight in self.weights.items())
         parameters = json.dumps(self.parameters, sort_keys=True)
         return (self.workload, parameters, self.trace, self.rate_bps, self.buffer_bdp, self.buffer_bytes, self.rtts_ms,
-                sizes, round(self.seconds), self.gateways)
+                sizes, round(self.seconds), self.gateways, self.at_once)
 
 
 @dataclass

@@ -73,6 +73,7 @@ class Setup:
     gateways: int = 1            #: on the link, each with a Squid and a part of the users
     six_every: int = 4           #: every nth user has IPv6 only; 0: none
     tls_share: float = 0.0       #: share of the requests that use TLS
+    at_once: bool = False        #: responses begin at once, and every request is answered; else as site.first_byte
     keep: bool = False           #: copy all files that the daemons wrote
 
     @classmethod
@@ -158,6 +159,7 @@ class Stat:
     squid_is_stock: bool = False        #: whether Squid was the unpatched program
     trace: str | None = None            #: course of C, with mean rate_bps; None: constant
     gateways: int = 1                   #: on the link
+    at_once: bool = True                #: see Setup; files of old runs do not have it
     profile: Profile | None = None      #: of its workload; missing in files of old runs
 
     @classmethod

@@ -67,6 +67,7 @@ async def _run(spec):
         meta['stopped'] = await _until_done(run)
         meta['t_end'] = run.now()
     finally:
+        await run.close()
         await clients.close()
         recorder.close()
     _write_meta(spec.out, meta | _totals(run))

@@ -27,8 +27,13 @@ def missing():
     return ' and '.join(absent)
 
 
-def configuration(directory, content):
-    """Caddy's configuration as JSON. directory: holds its certificate and key. content: holds a file for each size."""
+def configuration(directory, content, first_byte=None):
+    """Caddy's configuration as JSON. directory: holds its certificate and key. content: holds a file for each size.
+    first_byte: the socket of site.first_byte; None: responses begin at once."""
+    # Without any route the answer would be that of first_byte; with one the request goes on to the next handler.
+    wait = [{'handler': 'reverse_proxy', 'upstreams': [{'dial': f'unix/{first_byte}'}],
+             'handle_response': [{'match': {'status_code': [2]}, 'routes': [{'handle': [{'handler': 'headers'}]}]}]}
+            ] if first_byte else []
     return {
         'admin': {'disabled': True, 'config': {'persist': False}},
         'logging': {'logs': {'default': {'level': 'WARN'}}},
@@ -39,6 +44,7 @@ def configuration(directory, content):
             'http': {'https_port': OWN_PORT, 'servers': {'origin': {
                 'listen': [f':{OWN_PORT}'], 'tls_connection_policies': [{}], 'automatic_https': {'disable': True},
                 'routes': [{'match': [OBJECT], 'handle': [
+                    *wait,
                     {'handler': 'headers', 'response': {'set': {'Cache-Control': ['no-store']}}},
                     {'handler': 'rewrite', 'uri': '/{http.regexp.object.1}'},
                     {'handler': 'file_server', 'root': str(content)}]}]}}}}}
@@ -56,7 +62,9 @@ def start_servers(world):
         for name in ('tls.crt', 'tls.key'):
             host.run('install', '-o', USER, '-g', GROUP, '-m', '400', origin / name, directory / name)
         path = world.directory / f'caddy-{host.role}.json'
-        path.write_text(json.dumps(configuration(directory, origin / 'content'), indent=1) + '\n')
+        first_byte = origin / 'first-byte'
+        path.write_text(json.dumps(configuration(directory, origin / 'content', first_byte.exists() and first_byte),
+                                   indent=1) + '\n')
         redirect(host)
         daemon = world.start(host, [
             'setpriv', '--reuid', USER, '--regid', GROUP, '--clear-groups', '--no-new-privs',

@@ -52,6 +52,10 @@ class Server(Addressed):
     rtt_ms: float
 
 
+#: The addresses of no host: the ISP drops packets to them, and says nothing.
+SILENT = Server('silent.test', '198.19.3.1', '2001:2:0:8003::1', group='none', rtt_ms=0.0)
+
+
 def outside(number):
     """IPv4 and IPv6 address of a gateway on the access link, by its number, from 0."""
     return f'198.19.255.{2 + number}', f'2001:2:0:ffff::{2 + number}'

@@ -8,16 +8,20 @@ and then executes nginx.
 The files are sparse: they take no space, and nothing on the path compresses them. /b/ sends "no-store"; /c/ is
 cacheable. POST /up/ANYTHING is answered, with an empty body, once its own has been read whole. Over TLS it offers
 HTTP/2, and it never closes a connection because it is idle. With --pages SEED it has web pages, too (pages.py).
+With --first-byte SEED each response takes its time (first_byte.py).
 Started as root, nginx drops privileges in its worker; DIR must be accessible to everyone.
 """
 import argparse
+import contextlib
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 
 from ..base.errors import TrialError
+from ..base.paths import ROOT
 from . import grid, pages
 
 #: Valid names of servers, which are written to the certificate and the configuration.
@@ -52,6 +56,7 @@ http {{
     uwsgi_temp_path {directory}/tmp;
     scgi_temp_path {directory}/tmp;
     root {directory}/content;
+    upstream first_byte {{ server unix:{directory}/first-byte; keepalive 256; }}
     server {{
 {listen}{locations}
     }}
@@ -92,6 +97,18 @@ LOCATIONS = '''
             proxy_pass http://unix:DIRECTORY/sink;
         }
         location / { return 404; }'''
+#: The subrequest of each request, which is answered once the first byte is due. Its path is that of the request.
+FIRST_BYTE = '''
+        auth_request /first-byte;
+        location = /first-byte {
+            internal;
+            auth_request off;
+            proxy_pass http://first_byte$request_uri;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_pass_request_body off;
+            proxy_set_header Content-Length "";
+        }'''
 #: Since this version HTTP/2 is a directive; before, it was a parameter of `listen`, for which later versions warn.
 HTTP2_DIRECTIVE = (1, 25, 1)
 
@@ -103,12 +120,14 @@ class OriginError(TrialError):
 class Origin:
     """One nginx, its files and its command line. `directory` is made if missing; prepare() may be called again."""
 
-    def __init__(self, directory, names, *, port=80, tls_port=443, direct_port=None, addresses=ANY, pages_seed=None):
+    def __init__(self, directory, names, *, port=80, tls_port=443, direct_port=None, addresses=ANY, pages_seed=None,
+                 first_byte_seed=None):
         """names: for the certificate. addresses: to listen on. direct_port: another port like `port`; None: no such
-        port. pages_seed: seed of the web pages; None: it has none. Raises OriginError."""
+        port. pages_seed: seed of the web pages; None: it has none. first_byte_seed: of the times to the first byte;
+        None: responses begin at once. Raises OriginError."""
         self.directory = os.path.abspath(directory)
         self.names, self.ports, self.addresses = tuple(names), (port, tls_port), tuple(addresses)
-        self._pages_seed = pages_seed
+        self._pages_seed, self._first_byte_seed = pages_seed, first_byte_seed
         self._plain = [port] if direct_port is None else [port, direct_port]
         if set(self.directory) & set(' \t\n;{}"\'\\$#'):
             raise OriginError(f'{self.directory!r}: a path with blanks, quotes or any of ; {{ }} \\ $ # '
@@ -164,7 +183,26 @@ class Origin:
             listen_tls.append('        http2 on;')
         return CONFIGURATION.format(user=user, directory=self.directory, name=name, listen='\n'.join(listen),
                                     listen_tls='\n'.join(listen_tls),
-                                    locations=LOCATIONS.replace('DIRECTORY', self.directory))
+                                    locations=('' if self._first_byte_seed is None else FIRST_BYTE)
+                                    + LOCATIONS.replace('DIRECTORY', self.directory))
+
+    def start_first_byte(self):
+        """Starts the program that first bytes wait for, which ends with this process; None if they do not wait."""
+        if self._first_byte_seed is None:
+            return None
+        with socket.socket(socket.AF_UNIX) as listener:
+            path = f'{self.directory}/first-byte'
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            listener.bind(path)
+            os.chmod(path, 0o600)
+            if os.geteuid() == 0:
+                shutil.chown(path, USER, GROUP)
+            listener.listen(4096)
+            return subprocess.Popen(
+                ['setpriv', '--pdeathsig', 'TERM', sys.executable, '-m', 'fieldtrial.site.first_byte',
+                 str(listener.fileno()), str(self._first_byte_seed)], pass_fds=[listener.fileno()], cwd=ROOT,
+                stdin=subprocess.DEVNULL)
 
     def _version(self):
         """The version of nginx, three numbers."""
@@ -210,9 +248,12 @@ def main(argv=None):
     parser.add_argument('--addresses', nargs='+', default=ANY, help='listen on these alone (default: on all)')
     parser.add_argument('--direct-port', type=int, help='for HTTP as well, past who intercepts port 80')
     parser.add_argument('--pages', type=int, metavar='SEED', dest='pages_seed', help='serve web pages drawn from this')
+    parser.add_argument('--first-byte', type=int, metavar='SEED', dest='first_byte_seed',
+                        help='let responses begin after times drawn from this')
     try:
         origin = Origin(**vars(parser.parse_args(argv)))
         origin.prepare()
+        origin.start_first_byte()
     except TrialError as error:
         print(f'origin: {error}', file=sys.stderr)
         return 2

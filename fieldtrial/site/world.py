@@ -212,7 +212,7 @@ class World(Scenario):
             if number:      # traffic not through Squid has the users' addresses
                 lines += [f'route add {address} via {via}' for users in behind.values() for user in users
                           for address, via in ((user.v4, v4), (user.v6, v6))]
-        self.isp.batch(lines)
+        self.isp.batch(lines + [f'route replace blackhole {address}' for address in addresses.SILENT.addresses])
 
     def _connect_users(self, fabric, gateway, members):
         """Raises TrialError where a guest is wanted and there is more than one cable."""
@@ -240,11 +240,12 @@ class World(Scenario):
 
     def start_names(self, host=None):
         """Starts dnsmasq, for users and gateway (see `nameserver`) or for another host alone: it resolves the servers'
-        names and nothing else."""
+        names, addresses.SILENT among them, and nothing else."""
         inside = [] if host else [f'--listen-address={self._inside_names}']
         self._named = self._named or not host
         host = host or self.names_host
-        records = [f'--host-record={server.name},{server.v4},{server.v6},3600' for server in self.servers]
+        records = [f'--host-record={server.name},{server.v4},{server.v6},3600'
+                   for server in (*self.servers, addresses.SILENT)]
         daemon = self.start(host, [
             'dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--no-resolv', '--no-hosts', '--no-poll',
             '--local=/test/', '--pid-file=', '--user=nobody', '--log-facility=-', '--bind-interfaces',
@@ -260,26 +261,29 @@ class World(Scenario):
     def nameserver(self):
         return '127.0.0.1' if self.names_host is self.gateway else addresses.NAMES4
 
-    def start_origin(self, *, stalling=False, pages_seed=None):
+    def start_origin(self, *, stalling=False, **seeds):
         """Starts nginx on the servers and returns a list of Daemons; the servers of one host are one process and differ
         by address and distance. With `stalling` every fourth server is a separate process, so that these can be stopped
-        alone. pages_seed: seed of the web pages (pages.py); None: no pages."""
+        alone. seeds: see _start_nginx."""
         if not stalling:
-            return [self._start_nginx(host, servers, host.role, pages_seed=pages_seed)
+            return [self._start_nginx(host, servers, host.role, **seeds)
                     for host, servers in self.farms.items()]
         daemons = []
         for host, servers in self.farms.items():
             some, others = servers[::4], [server for number, server in enumerate(servers) if number % 4]
-            self.stalling.append(self._start_nginx(host, some, f'{host.role}-stalling', alone=True))
+            self.stalling.append(self._start_nginx(host, some, f'{host.role}-stalling', alone=True,
+                                                    **seeds))
             if others:
-                daemons.append(self._start_nginx(host, others, host.role, alone=True))
+                daemons.append(self._start_nginx(host, others, host.role, alone=True, **seeds))
         return [*daemons, *self.stalling]
 
-    def _start_nginx(self, host, servers, label, *, alone=False, pages_seed=None):
-        """`alone`: listen on the addresses of these servers only, not on all of the host."""
+    def _start_nginx(self, host, servers, label, *, alone=False, pages_seed=None, first_byte_seed=None):
+        """`alone`: listen on the addresses of these servers only, not on all of the host. The seeds are those of
+        origin.Origin."""
         directory = self.directory / f'origin-{label}'
         only = ['--addresses', *(address for server in servers for address in server.addresses)] if alone else []
-        more = [] if pages_seed is None else ['--pages', str(pages_seed)]
+        more = [word for option, seed in (('--pages', pages_seed), ('--first-byte', first_byte_seed))
+                if seed is not None for word in (option, str(seed))]
         daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.site.origin', str(directory), *only, *more,
                                    '--direct-port', str(addresses.DIRECT_PORT), '--names',
                                    *(server.name for server in servers)],

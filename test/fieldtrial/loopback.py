@@ -25,18 +25,21 @@ def _answers(address, port):
 
 
 @contextlib.contextmanager
-def serving():
-    """A running Origin for the names localhost and s01.test on two free ports of loopback."""
+def serving(**how):
+    """A running Origin, made with `how`, for the names localhost and s01.test on two free ports of loopback."""
     with tempfile.TemporaryDirectory(prefix='msfrs-origin-') as directory:
         os.chmod(directory, 0o755)     # the server runs as another user
         port, tls_port = free_ports(2)
         made = Origin(f'{directory}/o', ['localhost', 's01.test'], port=port, tls_port=tls_port,
-                      addresses=('127.0.0.1', '::1'))
+                      addresses=('127.0.0.1', '::1'), **how)
         made.prepare()
-        with subprocess.Popen(made.argv(), stdin=subprocess.DEVNULL) as nginx:
+        waiting = made.start_first_byte() or contextlib.nullcontext()
+        with waiting, subprocess.Popen(made.argv(), stdin=subprocess.DEVNULL) as nginx:
             try:
                 while not all(_answers(address, port) for address in made.addresses for port in made.ports):
                     assert nginx.poll() is None, 'nginx ended; its error.log says why'
                 yield made
             finally:
                 nginx.terminate()
+                if how:
+                    waiting.terminate()

@@ -63,11 +63,16 @@ class Clients:
         self.most = collections.Counter()      #: greatest number of them
         self.asked = []                        #: (user, server, path) of every request
         self.ways = collections.Counter()      #: requests by way (run.WAYS)
+        self.silent = []                       #: (user, path, via) of every request that nobody answers
         self.sent = []                         #: (user, bytes) of every upload
         self.tunnels = Tunnels()
 
     def reachable(self, _user):
         return self._spec.servers
+
+    async def ask_silent(self, user, path, via):
+        self.silent.append((user.name, path, via))
+        await asyncio.get_running_loop().create_future()
 
     def post(self, user, server, path, size):
         self.sent.append((user.name, size))
@@ -147,7 +152,7 @@ def data(out, workload='backlogged', counts=(2, 2, 2), mine=None, **more):
         more.setdefault('tls_ca', __file__)     # some file
     made = {'name': 'cell', 'directory': str(out), 'out': str(out), 'arms': ['msfrs'], 'workload': workload, 'seed': 7,
             'duration_s': 20, 'warmup_s': 0, 'rate_bps': 2_000_000, 'weights': {'gold': 4, 'silver': 2, 'bronze': 1},
-            'squid': '', 'stock_squid': '', 't0_monotonic': 0,
+            'squid': '', 'stock_squid': '', 't0_monotonic': 0, 'at_once': True,
             'users': [user(f'{name}-{number + 1}', name, f'198.18.{place}.{number + 1}')
                       for place, (name, count) in enumerate(zip(('gold', 'silver', 'bronze'), counts))
                       for number in range(count)],
@@ -184,6 +189,7 @@ class Outcome:
         await asyncio.wait([work], timeout=self.spec.duration_s + self.spec.drain_s)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
+        await self.run.close()
         if not work.cancelled():
             work.result()
         recorder.close()

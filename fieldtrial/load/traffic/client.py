@@ -16,6 +16,7 @@ from aiohttp.abc import AbstractResolver
 
 from . import http2
 from ...base.errors import TrialError
+from ...site.addresses import SILENT
 
 #: The client closes connections that are idle for longer, before nginx (75 s) or Squid (120 s) do: no request is sent
 #: on a connection that is about to close.
@@ -51,7 +52,7 @@ class Clients:
     def __init__(self, spec):
         """Raises TrialError if a user can reach no server."""
         self._spec, self._sessions = spec, {}
-        self._table = _Table({server.name: server.addresses for server in spec.servers})
+        self._table = _Table({server.name: server.addresses for server in (*spec.servers, SILENT)})
         self._tls = ssl.create_default_context(cafile=spec.tls_ca) if spec.tls_ca else None
         #: http2.Tunnels; None if the workload has none.
         self.tunnels = http2.Tunnels(spec, self.road) if spec.model.tunnels() else None
@@ -99,6 +100,15 @@ class Clients:
         return aiohttp.ClientSession(
             connector=connector, headers=HEADERS, cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None), auto_decompress=False, trust_env=False)
+
+    async def ask_silent(self, user, path, via):
+        """A request to a server that never answers, on a connection of its own, until the gateway ends it. Raises
+        OSError or ClientError."""
+        if via in ('h2', 'h3'):     # a browser without an answer by QUIC has begun by TCP, too
+            (await self.tunnels.open(user, SILENT)).close()
+        else:
+            async with self.get(user, SILENT, path, via) as response:
+                await response.read()
 
     async def close(self):
         for kept in filter(None, (self.quic, self.tunnels)):

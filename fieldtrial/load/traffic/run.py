@@ -2,10 +2,11 @@
 """One run: its clock, the requests that a workload makes, and the records."""
 import asyncio
 import collections
-import itertools
+import contextlib
 
 from . import records
 from ...base.spec import UPLOAD
+from ...site import first_byte
 
 #: Most requests in flight: an overloaded gateway must not exhaust the machine's memory and sockets. A request beyond it
 #: is recorded as an error at once, and listed in meta.json under "errors".
@@ -14,6 +15,11 @@ MOST_IN_FLIGHT = 4_000
 #: would send a dead gateway thousands of requests per second.
 PAUSE_AFTER_FAILURE_S = 1.0
 MOST_ERROR_TEXTS = 50
+#: After this time without an answer a user gives up a server that never answers; OkHttp's default, in most programs of
+#: telephones.
+PATIENCE_S = 10.0
+#: In the place of an outcome: requests that nobody answers.
+SILENT = 'silent'
 #: Ways of sending a request: HTTP/1, plain or over TLS, on separate connections; HTTP/2 on the user's tunnel to the
 #: server; HTTP/3 on the user's QUIC connection to it, or as HTTP/2 where QUIC is blocked; plain HTTP/1 to a port that
 #: is not intercepted.
@@ -29,7 +35,8 @@ class Run:
         self._failures = (aiohttp.ClientError, OSError)
         self.spec, self.offers, self.records, self.t0 = offers.spec, offers, recorder, t0
         self._clients, self._loop = clients, loop
-        self._serial = itertools.count(1)
+        self._made_of = collections.Counter()  # {part of a path: requests with it}
+        self._silent = set()                   # tasks of requests that nobody answers
         self.in_flight = self.most_in_flight = 0
         self.errors = collections.Counter()    #: error texts, at most MOST_ERROR_TEXTS different ones
 
@@ -59,21 +66,46 @@ class Run:
         """Posts `offer.size` bytes on the user's tunnel to the server; returns the record, as fetch(). The bytes are in
         no count of bytes received."""
         request = records.Request(user, offer.server, offer.size, 'h2', UPLOAD, '', self.now())
-        path = f'/up/{offer.size}/{user.name}-{next(self._serial)}'
+        path = f'/up/{offer.size}/{self._name(user, UPLOAD)}'
         return await self._made(request, self._clients.post(user, offer.server, path, offer.size))
 
     async def fetch(self, user, offer, kind='object', page='', path=None, wanted_at=None, via=None):
         """Makes one request and reads the whole response; returns its record. If cancelled, it is recorded as
         unfinished.
 
-        path: by default one that is never requested again, so that no cache can answer.
+        path: by default one that is never requested again, so that no cache can answer, and that is the same in every
+        arm, because the time to the first byte follows from it (site.first_byte).
         wanted_at: when the user wanted it, if not now: latency counts from then.
         via: one of WAYS; by default HTTP/1, over TLS if the offer is for TLS.
         """
         request = records.Request(user, offer.server, offer.size, via or ('https' if offer.tls else 'http'), kind, page,
                                   self.now() if wanted_at is None else wanted_at)
-        path = path or f'/b/{offer.size}/{user.name}-{next(self._serial)}'
+        path = path or f'/b/{offer.size}/{self._name(user, kind, page)}'
+        if not self.spec.at_once and first_byte.silent(self.spec.seed, path):
+            task = asyncio.ensure_future(self._ask_silent(user, path, request.via))
+            self._silent.add(task)
+            task.add_done_callback(self._silent.discard)
         return await self._made(request, self._clients.get(user, offer.server, path, request.via))
+
+    def _name(self, user, kind, page=''):
+        """The last part of a path: that of the nth request of a user of a kind, or of a page of a user."""
+        name = f'{page or user.name}-{kind}'
+        self._made_of[name] += 1
+        return f'{name}-{self._made_of[name]}'
+
+    async def _ask_silent(self, user, path, via):
+        """Makes a request that nobody answers, and counts it. It is in no record, since no arm can change its end; it is
+        made beside the others, because a page is complete without it."""
+        self.records.outcomes[SILENT] += 1
+        with contextlib.suppress(TimeoutError, *self._failures):
+            async with asyncio.timeout(PATIENCE_S):
+                await self._clients.ask_silent(user, path, via)
+
+    async def close(self):
+        """Ends the requests that nobody answers."""
+        for task in self._silent:
+            task.cancel()
+        await asyncio.gather(*self._silent, return_exceptions=True)
 
     async def _made(self, request, exchange):
         """Makes and records a request; exchange: of client.Clients."""
