@@ -35,7 +35,9 @@ MarkBits MarkOf(const std::string_view text)
 
 void Set(Config &config, const std::string_view option, const std::string_view value, const std::string &where)
 {
-    if (option == "syn-queue") {
+    if (option == "mode") {
+        config.transparent = value == "tproxy";
+    } else if (option == "syn-queue") {
         config.queue = WholeNumber(value, 65535);
         if (!config.queue && value != "none")
             throw RuleError("must be a number from 0 to 65535, or none");

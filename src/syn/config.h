@@ -15,10 +15,11 @@ namespace msfrs::syn {
 struct Config {
     std::optional<uint32_t> queue = 100; ///< number of the NFQUEUE; nothing: none
     MarkBits bits;
+    bool transparent = false; ///< mode = tproxy
     Written user{"proxy", {}};
 };
 
-/// Reads syn-queue, syn-mark and squid-user of lines `option = value`; msfrs-iptables checks the others.
+/// Reads mode, syn-queue, syn-mark and squid-user of lines `option = value`; msfrs-iptables checks the others.
 /// \param file for messages \throws RuleError
 Config ReadConfig(std::istream &, const std::string &file);
 /// The same from a file's path.

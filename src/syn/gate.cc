@@ -24,7 +24,7 @@ void Gate::arrive(const edge::Arrival &packet, const msfrs_time now)
     if (held_ == MostHeld || (user != heldOf_.end() && user->second == MostHeldOfUser))
         return verdicts_.give(packet.id, true, {});
     if (probe == probes_.end()) {
-        if (const auto outcome = prober_.start(server)) {
+        if (const auto outcome = prober_.start(server, client.address)) {
             if (*outcome == Outcome::Answered)
                 remember(server, now);
             return give(syn, *outcome);

@@ -40,8 +40,9 @@ enum class Outcome { Answered, Refused, Failed };
 class Prober {
 public:
     virtual ~Prober() = default;
-    /// Sends a SYN to a server. \returns nothing if Gate::finish() will be called with the outcome
-    virtual std::optional<Outcome> start(const Server &) = 0;
+    /// Sends a SYN to a server. \param client whose SYN waits
+    /// \returns nothing if Gate::finish() will be called with the outcome
+    virtual std::optional<Outcome> start(const Server &, const Address &client) = 0;
     /// Ends a probe without an outcome.
     virtual void stop(const Server &) = 0;
 };

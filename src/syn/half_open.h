@@ -14,16 +14,19 @@ namespace msfrs::syn {
 
 class HalfOpen final : public Prober {
 public:
+    /// \param transparent whether a probe has the client's address, as Squid's connections have with TPROXY: the gateway's
+    /// own may not be routed, or not be served
     /// \param finished called from the event loop \throws SystemError
-    HalfOpen(event_base *, std::function<void(const Server &, Outcome)> finished);
+    HalfOpen(event_base *, bool transparent, std::function<void(const Server &, Outcome)> finished);
     HalfOpen(const HalfOpen &) = delete;
 
-    std::optional<Outcome> start(const Server &) override;
+    std::optional<Outcome> start(const Server &, const Address &client) override;
     void stop(const Server &) override;
 
 private:
     void look();
 
+    bool transparent_;
     std::function<void(const Server &, Outcome)> finished_;
     Descriptor ready_; ///< epoll: the sockets that have an outcome
     std::map<Server, Descriptor> sockets_;

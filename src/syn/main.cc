@@ -27,9 +27,10 @@ Answers the SYN of an intercepted connection when its server does: a client whos
 reached sees that, as without Squid, and tries the server's next address (Happy Eyeballs). FILE is the configuration of
 msfrs-iptables, whose rules queue the SYNs; without this program they pass to Squid at once. Read from it are
 
+  mode            with tproxy a probe has the client's address, with redirect the gateway's
   syn-queue       number of the NFQUEUE; none: there is nothing to do
   syn-mark        VALUE/MASK of the firewall mark for SYNs that are forwarded instead, to a server that refuses
-  squid-user      whose rights the program takes: its probes leave the gateway as Squid's connections do
+  squid-user      whose rights the program takes: a firewall lets its probes pass as Squid's connections
 
   --check         report what a start would reject in FILE, and end
   --help          print this text
@@ -65,7 +66,7 @@ class Daemon {
 public:
     explicit Daemon(const Config &config):
         base_(NewEventBase()), queue_(QueueOf(config), 0),
-        prober_(base_.get(), [this](const Server &server, const Outcome outcome) {
+        prober_(base_.get(), config.transparent, [this](const Server &server, const Outcome outcome) {
             gate_.finish(server, outcome, MonotonicNow());
             settle();
         }),

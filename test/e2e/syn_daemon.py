@@ -12,10 +12,10 @@ BUILD = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj'))
 class SynDaemon(OurDaemon):
     """Its configuration is a file of msfrs-iptables, too."""
 
-    def __init__(self, host, directory, text='squid-user = nobody\n'):
+    def __init__(self, host, directory, mode='redirect', text='squid-user = nobody\n'):
         super().__init__(host)
         self.file = directory / 'iptables.conf'
-        self.file.write_text(text)
+        self.file.write_text(f'mode = {mode}\n{text}')
         self.file.chmod(0o644)
 
     def command(self):

@@ -22,11 +22,18 @@ TABLES = {4: 'iptables', 6: 'ip6tables'}
 #: Behind the gateway: an address without a route; a network of silent servers.
 NOWHERE = {4: '198.18.9.1', 6: '2001:2:0:9::1'}
 SILENT = '198.18.64.0/18'
+REFUSING = {4: '198.18.2.3/24', 6: '2001:2:0:2::3/64'}
 
 
 @pytest.fixture
-def daemon(site, tmp_path):
-    with SynDaemon(site.gateway, tmp_path) as made:
+def mode():
+    """Where a test has no other."""
+    return 'redirect'
+
+
+@pytest.fixture
+def daemon(site, tmp_path, mode):
+    with SynDaemon(site.gateway, tmp_path, mode) as made:
         yield made
 
 
@@ -61,7 +68,7 @@ def error_of(site, family, address, timeout=PATIENCE):
 @BOTH_MODES
 @FAMILIES
 def test_a_server_that_answers_does_not_notice_the_probe(site, daemon, mode, family):
-    up(site.gateway, '--mode', mode, config=daemon.file)
+    up(site.gateway, config=daemon.file)
     with squid(site, mode, family) as proxy, listener(site.server, family, 80) as server:
         for _ in range(2):                      # an unknown server, and a known one
             with connection(site.client, family, SERVER[family], 80):
@@ -78,7 +85,7 @@ def test_a_refusal_and_a_missing_route_are_those_of_without(site, daemon, mode, 
     addresses = SERVER[family], NOWHERE[family]
     direct = [error_of(site, family, address) for address in addresses]
     assert len(set(direct)) == 2
-    up(site.gateway, '--mode', mode, config=daemon.file)
+    up(site.gateway, config=daemon.file)
     with squid(site, mode, family) as proxy:
         assert [error_of(site, family, address) for address in addresses] == direct
         nothing_arrived(proxy)
@@ -87,7 +94,7 @@ def test_a_refusal_and_a_missing_route_are_those_of_without(site, daemon, mode, 
 @BOTH_MODES
 @FAMILIES
 def test_a_silent_server_is_silent_until_it_is_back(site, daemon, mode, family):
-    up(site.gateway, '--mode', mode, config=daemon.file)
+    up(site.gateway, config=daemon.file)
     with squid(site, mode, family) as proxy, listener(site.server, family, 80):
         with silent(site, family):
             assert error_of(site, family, SERVER[family], timeout=SILENCE) == (TimeoutError, None)
@@ -99,9 +106,9 @@ def test_a_silent_server_is_silent_until_it_is_back(site, daemon, mode, family):
 
 @BOTH_MODES
 def test_without_the_daemon_squid_answers_at_once(site, tmp_path, mode):
-    daemon = SynDaemon(site.gateway, tmp_path)
+    daemon = SynDaemon(site.gateway, tmp_path, mode)
     with daemon, squid(site, mode, 4) as proxy, listener(site.server, 4, 80), silent(site, 4):
-        up(site.gateway, '--mode', mode, config=daemon.file)
+        up(site.gateway, config=daemon.file)
         assert error_of(site, 4, SERVER[4], timeout=SILENCE) == (TimeoutError, None)
         daemon.kill()
         with connection(site.client, 4, SERVER[4], 80):
@@ -137,11 +144,26 @@ def test_the_probes_of_a_gateway_whose_own_traffic_is_intercepted(site, tmp_path
 
 
 @FAMILIES
-def test_with_tproxy_a_server_that_refuses_the_gateway_alone_is_reached(site, daemon, family):
-    up(site.gateway, '--mode', 'tproxy', config=daemon.file)
-    site.server.run(TABLES[family], '-A', 'INPUT', '-p', 'tcp', '-s', OUTSIDE[family], '-j', 'REJECT', '--reject-with',
-                    'tcp-reset')
-    with (squid(site, 'tproxy', family) as proxy, listener(site.server, family, 80) as server,
+@pytest.mark.parametrize('mode', ('tproxy',))
+def test_with_tproxy_the_gateways_own_address_need_not_be_served(site, daemon, mode, family):
+    up(site.gateway, config=daemon.file)
+    site.server.run(TABLES[family], '-A', 'INPUT', '-s', OUTSIDE[family], '-p', 'tcp', '-j', 'DROP')
+    with (squid(site, mode, family) as proxy, listener(site.server, family, 80),
+          connection(site.client, family, SERVER[family], 80)):
+        proxy.accept()[0].close()
+    with squid(site, mode, family) as proxy:    # another server, which refuses
+        site.server.run('ip', 'address', 'add', REFUSING[family], 'dev', 'eth0')
+        assert error_of(site, family, REFUSING[family].partition('/')[0])[0] == ConnectionRefusedError
+        nothing_arrived(proxy)
+
+
+@BOTH_MODES
+@FAMILIES
+def test_a_server_that_refuses_the_probe_alone_is_reached_directly(site, daemon, mode, family):
+    up(site.gateway, config=daemon.file)
+    site.server.run(TABLES[family], '-A', 'INPUT', '-p', 'tcp', '--syn', '-m', 'statistic', '--mode', 'nth', '--every',
+                    '9', '--packet', '0', '-j', 'REJECT', '--reject-with', 'tcp-reset')
+    with (squid(site, mode, family) as proxy, listener(site.server, family, 80) as server,
           connection(site.client, family, SERVER[family], 80) as client):
         with server.accept()[0] as accepted:
             client.sendall(b'?')
@@ -174,7 +196,7 @@ def pages(listening):
 @pytest.mark.parametrize('how', ('silent', 'refused'))
 def test_happy_eyeballs(site, daemon, mode, dead, how):
     """curl and asyncio reach the second address if the first one is dead."""
-    up(site.gateway, '--mode', mode, config=daemon.file)
+    up(site.gateway, config=daemon.file)
     alive = 10 - dead
     with contextlib.ExitStack() as stack:
         if how == 'silent':
@@ -230,13 +252,13 @@ def test_a_flood_to_silent_servers_is_bounded_and_others_connect(site, daemon):
 
 
 @pytest.mark.parametrize('text, code, says', (
-    ('syn-queue = many\n', 2, "msfrs-syn: {}:1: syn-queue 'many' must be a number from 0 to 65535, or none\n"),
-    ('squid-user = nobody-here\n', 2, 'msfrs-syn: {}:1: user nobody-here: unknown on this machine; create it with '
+    ('syn-queue = many\n', 2, "msfrs-syn: {}:2: syn-queue 'many' must be a number from 0 to 65535, or none\n"),
+    ('squid-user = nobody-here\n', 2, 'msfrs-syn: {}:2: user nobody-here: unknown on this machine; create it with '
                                       'useradd --system, or name another\n'),
     ('syn-queue = none\nsquid-user = nobody\n', 0, 'msfrs-syn: {}: syn-queue = none: nothing to do\n'),
 ))
 def test_configurations_that_it_does_not_start_with(site, tmp_path, text, code, says):
-    daemon = SynDaemon(site.gateway, tmp_path, text)
+    daemon = SynDaemon(site.gateway, tmp_path, text=text)
     done = sh(site.gateway, *daemon.command())
     assert (done.returncode, done.stdout, done.stderr) == (code, '', says.format(daemon.file))
 

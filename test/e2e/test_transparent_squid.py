@@ -229,7 +229,7 @@ def test_a_client_reaches_the_second_address_of_a_server(site, gateway, origin, 
     """With msfrs-syn; Squid alone accepts the connection to the silent first one, and ends it after a minute."""
     site.server.run('ip6tables', '-A', 'INPUT', '-p', 'tcp', '-j', 'DROP')
     gateway.start()
-    with SynDaemon(gateway.host, tmp_path, 'squid-user = proxy\n') as daemon:
+    with SynDaemon(gateway.host, tmp_path, mode, 'squid-user = proxy\n') as daemon:
         up(gateway.host, '--mode', mode, config=daemon.file)
         done = sh(site.client, 'curl', '-sS', '--noproxy', '*', '--resolve', f'{NAME[4]}:80:[{SERVER[6]}],{SERVER[4]}',
                   f'http://{NAME[4]}/')

@@ -27,6 +27,7 @@ TEST(SynConfig, Defaults)
     EXPECT_EQ(c.bits.value, 0x200u);
     EXPECT_EQ(c.bits.mask, 0x200u);
     EXPECT_EQ(c.user.value, "proxy");
+    EXPECT_FALSE(c.transparent);
 }
 
 TEST(SynConfig, ReadsItsOptionsAndNoOther)
@@ -36,6 +37,7 @@ TEST(SynConfig, ReadsItsOptionsAndNoOther)
     EXPECT_EQ(c.bits.value, 0x10u);
     EXPECT_EQ(c.bits.mask, 0x30u);
     EXPECT_EQ(c.bits.in(0x121u), 0x111u);
+    EXPECT_TRUE(c.transparent);
     EXPECT_EQ(c.user.value, "squid");
     EXPECT_EQ(Read("syn-queue = none\n").queue, std::nullopt);
 }

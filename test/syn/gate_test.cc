@@ -20,14 +20,16 @@ Server ServerAt(const uint8_t n, const uint16_t port = 80)
 
 class KeptProbes final : public Prober {
 public:
-    std::optional<Outcome> start(const Server &server) override
+    std::optional<Outcome> start(const Server &server, const Address &client) override
     {
+        clients.push_back(client);
         started.push_back(server);
         return atOnce;
     }
     void stop(const Server &server) override { stopped.push_back(server); }
 
     std::vector<Server> started, stopped;
+    std::vector<Address> clients;
     std::optional<Outcome> atOnce;
 };
 
@@ -79,6 +81,7 @@ TEST_F(GateTest, ASynWaitsUntilTheServerHasAnswered)
     ASSERT_EQ(probes.started.size(), 1u);
     EXPECT_EQ(probes.started[0].address, ServerAt(1).address);
     EXPECT_EQ(probes.started[0].port, 80);
+    EXPECT_EQ(probes.clients[0], (Address{0, (198u << 24) + (18u << 16) + 1}));
     gate.finish(ServerAt(1), Outcome::Answered, Second / 10);
     EXPECT_EQ(verdicts(), "1");
     EXPECT_EQ(gate.held(), 0u);
