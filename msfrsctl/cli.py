@@ -11,7 +11,7 @@ from .site import Site
 from .system import System
 from .text import safe
 
-COMMANDS = ('status', 'top', 'why', 'doctor', 'off', 'on', 'set', 'setup', 'prove', 'report')
+COMMANDS = ('status', 'top', 'why', 'doctor', 'off', 'on', 'set', 'setup', 'prove', 'report', 'watch')
 PREFIX = '/opt/msfrs'
 
 

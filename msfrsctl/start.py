@@ -50,8 +50,9 @@ class Start:
                 site.control(end)
             self._do(('systemctl', 'restart' if anew else 'reload-or-restart', self._unit),
                      ('systemctl', 'restart', self._unit), after=True)
-            if timer := unit_of(site, 'msfrsctl-expire.timer'):
-                self._do(('systemctl', 'enable', '--now', timer), ('systemctl', 'disable', '--now', timer))
+            for unit in ('msfrsctl-expire.timer', 'msfrsctl-watch'):
+                if unit_of(site, unit):
+                    self._do(('systemctl', 'enable', '--now', unit), ('systemctl', 'disable', '--now', unit))
         elif not site.control('check'):
             self._do(squid, (*squid, '-k', 'shutdown'))
         elif anew:

@@ -247,6 +247,19 @@ class System:
         from .download import samples       # imported here, so that `why` does not load it
         return samples(url, interface, lambda: int(self.read(path) or 0))
 
+    def ends(self, host, port, timeout):
+        """Whether a connection that sends nothing and closes its half is closed, or answered, by the other end in time.
+        True if there is no connection."""
+        try:
+            with socket.create_connection((host, port), timeout) as connection:
+                connection.shutdown(socket.SHUT_WR)
+                connection.recv(1)
+        except TimeoutError:
+            return False
+        except OSError:
+            pass
+        return True
+
     def fetch(self, host, port, path, timeout=5.0):
         """(status, body) of an HTTP request. Raises OSError."""
         status, _, body = self.request(host, port, path, f'{host}:{port}', timeout)

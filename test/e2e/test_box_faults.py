@@ -5,13 +5,19 @@ import errno
 import os
 import pathlib
 import re
+import signal
 import subprocess
+import sys
 
 import pytest
 
-from background import content
+from background import content, wait_until
 from both_ends import both_ends_of
 from conftest import ROOT
+from fieldtrial.site.world import INTERCEPT_PORT, INTERCEPT_TLS_PORT, LAN
+from gateway import NARROW
+from test_limits import hold_up
+from test_plugins import WRONG, compile_shared, place    # noqa: F401 (the last is a fixture)
 
 pytestmark = pytest.mark.link(rate_bps=8e6, rtts_ms=(2.0,))
 #: The configuration that administrators copy.
@@ -162,3 +168,61 @@ def test_an_idle_tunnel_lives_as_long_as_read_timeout(slow_link, via):
     gateway.reconfigure('read_timeout 2 seconds')
     cut = slow_link.users.get(slow_link.of('gold')[0], gate='never', **how)
     assert not cut.wait().whole
+
+
+#: Runs msfrsctl as installed below a directory.
+CTL = 'import sys; from msfrsctl.cli import main; sys.exit(main(sys.argv[2:], prefix=sys.argv[1]))'
+#: A scheduler that never returns.
+LOOPS = WRONG.replace('pick() { return 0; }', 'pick() { for (;;) __asm__(""); }')
+
+
+class Watch:
+    """msfrsctl watch on a link's gateway."""
+
+    def __init__(self, link):
+        world, directory = link.world, link.gateway.directory
+        (directory / 'share/msfrs').mkdir(parents=True)
+        (directory / 'share/msfrs/iptables').symlink_to(ROOT / 'conf/iptables')
+        (directory / 'iptables.conf').write_text(f'inside = {LAN}\nredirect-ports = {INTERCEPT_PORT},{INTERCEPT_TLS_PORT}\n')
+        self._log = world.directory / 'watch.log'
+        world.start(world.gateway, ['env', f'PYTHONPATH={ROOT}', sys.executable, '-c', CTL, directory, 'watch', '--etc',
+                                    directory, '--squid', link.gateway.installation.program, '--squid-conf',
+                                    directory / 'squid.conf'], self._log.name)
+
+    def said(self):
+        return self._log.read_text()
+
+
+def asked_from_here(link):
+    """What msfrsctl watch does with a port at which connections wait."""
+    code = f'from msfrsctl.system import System; print(System().ends("127.0.0.1", {INTERCEPT_PORT}, 10))'
+    return link.world.gateway.run('env', f'PYTHONPATH={ROOT}', sys.executable, '-c', code).strip()
+
+
+@pytest.mark.parametrize('how', ('stopped', 'loops'))
+def test_a_squid_that_hangs_is_ended(slow_link, place, how):    # noqa: F811 (a fixture)
+    """New connections are sent past it before; its unit, which is not here, starts it again."""
+    gateway, (one, two) = slow_link.gateway, slow_link.of('gold')
+    if how == 'stopped':
+        gateway.start(NARROW, 'msfrs_queue max_queued=1')
+        hold_up(slow_link)
+        waiting = slow_link.users.get(one)
+        gateway.wait_for(queued=1, in_flight=1)
+        assert asked_from_here(slow_link) == 'True', 'a full queue does not matter'
+        assert slow_link.users.get(two, via='intercept').wait().status == 503
+        assert not waiting.finished
+    else:
+        compile_shared(place / 'other.so', LOOPS)
+        gateway.start(f'msfrs_arbiter {place}/other.so')
+    watch = Watch(slow_link)
+    if how == 'stopped':
+        gateway.send(signal.SIGSTOP)
+    else:
+        slow_link.users.get(one, via='intercept')
+        assert asked_from_here(slow_link) == 'False'
+    slow_link.users.get(two, via='intercept')
+    wait_until(lambda: not gateway.running, watch.said)
+    assert 'has not answered for 15 s' in watch.said()
+    assert slow_link.users.get(two, via='intercept').wait().good, 'past Squid'
+    gateway.start()
+    assert slow_link.users.get(two, via='intercept').wait().good

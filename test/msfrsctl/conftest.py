@@ -51,6 +51,7 @@ class Machine(System):
         self.wire = []          # (head, length) of packets to users; None: capturing is not allowed
         self.peers = []         # for each look at TCP connections: the (address, port) of their other ends
         self.downloads, self.downloaded = [], []    # samples or CtlErrors, in order; (URL, interface)
+        self.hangs = True       # whether connections to Squid are never accepted
         self.proxied = {}       # {URL: (status, fields, body) or OSError, or a function}
 
     def now(self):
@@ -147,6 +148,11 @@ class Machine(System):
         if isinstance(answer, OSError):
             raise answer
         return (answer, '') if isinstance(answer, int) else (200, answer)
+
+    def ends(self, host, port, timeout):
+        self.ran.append(f'ask {host} {port}')
+        self.time += timeout if self.hangs else 0
+        return not self.hangs
 
     def request(self, host, port, target, name, timeout):
         self.ran.append(f'GET {target}')

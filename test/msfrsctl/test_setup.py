@@ -358,8 +358,9 @@ def test_with_systemd_units_are_started(fresh):
     assert 'systemctl reload-or-restart msfrs-squid' in ran
     assert fresh.run('setup', '--undo')[0] == 0 and DROP_IN not in fresh.machine.files
     ran = [words for words in fresh.machine.ran if words.startswith('systemctl') and 'cat' not in words]
-    assert ran[-10:] == ['systemctl disable --now msfrs-iptables', 'systemctl disable --now msfrs-page',
+    assert ran[-11:] == ['systemctl disable --now msfrs-iptables', 'systemctl disable --now msfrs-page',
                         'systemctl disable --now msfrs-edge-iptables msfrs-edge',
+                        'systemctl disable --now msfrsctl-watch',
                         'systemctl disable --now msfrsctl-expire.timer', 'systemctl restart msfrs-squid',
                         'systemctl daemon-reload', 'systemctl try-restart msfrs-edge msfrs-edge-iptables',
                         'systemctl try-restart msfrs-page',
