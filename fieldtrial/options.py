@@ -15,6 +15,9 @@ from .site import addresses, bottleneck, fabrics, link_trace
 from .site.arms import ARMS
 from .site.world import DEFAULT_RTTS, DEFAULT_WEIGHTS
 
+#: Of Squid, as squid-patches/build takes them. The first is installed in build/install, another in build/install-N.
+SERIES = ('7', '6')
+
 EPILOG = '''\
 arms:
 {arms}
@@ -161,7 +164,8 @@ def parser():
                       help='the downlink\'s capacity varies, around --rates (default 5): steps, wave, lte, leo as '
                            'src/sim/access/trace.h has them, or a file of Mahimahi\'s as it is')
     how = made.add_argument_group('how')
-    how.add_argument('--squid-series', choices=('6', '7'), default='6', help='Squid to build and run (default 6)')
+    how.add_argument('--squid-series', choices=SERIES, default=SERIES[0],
+                     help=f'Squid to build and run (default {SERIES[0]})')
     how.add_argument('--squid', metavar='FILE', help='the patched Squid (default: as built)')
     how.add_argument('--stock-squid', metavar='FILE', help='the unpatched one (default: as built; with '
                      '--quick, and if there is none, the patched one with msfrs off, and the report says so)')
@@ -211,7 +215,7 @@ def read(argv):
     for name in (name for name in options.arms or () if options.gateways > 1 and ARMS[name].alone):
         made.error(f'--gateways {options.gateways}: arm {name} is for one gateway')
     options.lanes = 1 if options.hosts != fabrics.NAMES[0] else options.lanes or 3 * (os.cpu_count() or 1)
-    suffix = '' if options.squid_series == '6' else f'-{options.squid_series}'
+    suffix = '' if options.squid_series == SERIES[0] else f'-{options.squid_series}'
     options.squid = os.path.abspath(options.squid or ROOT / f'build/install{suffix}/sbin/squid')
     stock = ROOT / f'build/install{suffix}-stock/sbin/squid'
     unpatched = stock.exists() and not options.quick

@@ -10,6 +10,10 @@ work=$root/build/squid # everything these scripts make, except the installations
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { say "$*"; exit 1; }
 
+# What is built where nobody asks for another: in build/install, the packages, the trial and the images.
+# shellcheck disable=SC2034 # read by the scripts
+default_series=7
+
 # The upstream version that a series takes, as a pattern for the upstream part of a Debian version, and the
 # Debian suites it comes from. The one place to change when a series moves on.
 # shellcheck disable=SC2034 # read by the scripts
@@ -38,6 +42,9 @@ series_patches() {
 
 # The changes that need nothing of ours, each a line with the names of its patches.
 changes_alone() { uncommented "$here/series" | sed '/^build$/,$d'; }
+
+# Where the series is installed, if --prefix does not say so.
+series_prefix() { echo "$root/build/install$([ "$series" = $default_series ] || echo "-$series")"; }
 
 # Whether lines of PATCH may have moved: common patches are exact for series 6, if none before them is left out.
 may_move() { [ -n "${alone-}" ] || { [ "$series" != 6 ] && [[ $1 == "$here"/common/* ]]; }; }

@@ -170,7 +170,7 @@ def main():
     if not 1 <= options.tunnels <= 20_000:
         parser.error(f'--tunnels: 1 to 20000, not {options.tunnels}')
     if os.geteuid() or not os.access(options.squid, os.X_OK):
-        print(f'idle tunnels: skipped: it takes root, and {options.squid} (squid-patches/build 6)')
+        print(f'idle tunnels: skipped: it takes root, and {options.squid} (squid-patches/build 7)')
         return 0
     files = 2 * options.tunnels + SPARE
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

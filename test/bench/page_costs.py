@@ -167,7 +167,7 @@ def main():
     if not 1 <= options.users <= 60_000 or options.pairs < 1:
         parser.error('--users must be 1 to 60000, and --pairs at least 1')
     if os.geteuid() or not os.access(options.squid, os.X_OK):
-        print(f'page costs: skipped: it takes root, and {options.squid} (squid-patches/build 6)')
+        print(f'page costs: skipped: it takes root, and {options.squid} (squid-patches/build 7)')
         return 0
     sweep()
     pairs, of_core, parts = run(options)

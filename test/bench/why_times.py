@@ -111,7 +111,7 @@ def main():
     if not 1 <= options.users <= 60_000 or options.lines < 1 or options.runs < 1:
         parser.error('--users must be 1 to 60000, --lines and --runs at least 1')
     if os.geteuid() or not os.access(options.squid, os.X_OK):
-        print(f'why times: skipped: it takes root, and {options.squid} (squid-patches/build 6)')
+        print(f'why times: skipped: it takes root, and {options.squid} (squid-patches/build 7)')
         return 0
     sweep()
     found, size = run(options)

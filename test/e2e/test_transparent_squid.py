@@ -119,7 +119,7 @@ class Threads(socketserver.ThreadingMixIn, socketserver.TCPServer):
 @pytest.fixture
 def gateway(site, installed):
     if not os.access(installed.program, os.X_OK):
-        pytest.fail(f'{installed.program}: no Squid there; build it with squid-patches/build 6')
+        pytest.fail(f'{installed.program}: no Squid there; build it with squid-patches/build 7')
     # Not below pytest's own directory, which the user proxy cannot access.
     with tempfile.TemporaryDirectory(prefix='msfrs-') as directory:
         made = Gateway(site, installed, directory)

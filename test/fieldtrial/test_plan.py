@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import os
+import subprocess
 import types
 
 import pytest
@@ -353,6 +354,16 @@ def test_a_list_that_is_not_there_is_said_before_anything_runs(tmp_path, capsys)
         path.write_text('http://h.test/ x\n')
     path.write_text('http://h.test/ 3000\n')
     assert cli.main(['--plan', '--workloads', 'url-list', '--set', f'url-list.list={path}']) == 0
+
+
+@pytest.mark.parametrize('series, folder', (('', 'install'), ('7', 'install'), ('6', 'install-6')))
+def test_each_series_has_its_folder(series, folder):
+    """As squid-patches/build installs it."""
+    installed = subprocess.run(['bash', '-ec', '. squid-patches/lib.sh; set_series ${0:-$default_series}; series_prefix',
+                                series], cwd=options.ROOT, capture_output=True, text=True, check=True)
+    chosen_squid = options.read(['--squid-series', series] if series else []).squid
+    assert chosen_squid == f'{options.ROOT}/build/{folder}/sbin/squid'
+    assert installed.stdout == f'{options.ROOT}/build/{folder}\n'
 
 
 def test_a_first_look_compares_with_the_patched_squid_off(monkeypatch, tmp_path):

@@ -13,12 +13,12 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TAKEN = ('scripts/release', 'scripts/make-sbom', 'scripts/install-packages', 'scripts/packages', 'packaging',
-         'squid-patches/lib.sh', 'squid-patches/6/revisions')
+         'squid-patches/lib.sh', 'squid-patches/7/revisions')
 CONFIGURE = 'AC_INIT([msfrs], [{}])\n'
 NEWS = 'News, newest first.\n\n1.2.0, 2026-01-31\n\n  Faster.\n\n1.1.9, 2025-12-24\n\n  1.2.0, 2026 will be faster.\n'
 TIME = 1_700_000_000
 NAMES = {'bookworm': 'msfrs-tools_1.2.0-1~deb12_amd64.deb',
-         'trixie': 'squid-msfrs_6.13-2+deb13u3+msfrs1.2.0~deb13_amd64.deb'}
+         'trixie': 'squid-msfrs_7.7-1+msfrs1.2.0~deb13_amd64.deb'}
 #: Of the version that scripts/make-packages would give: a release's where the tag is, a snapshot's otherwise.
 MAKE_PACKAGES = f'''#!/bin/sh
 cd "$(dirname "$0")/.." && mkdir -p build/packages/repository/pool/$2 && cd build/packages/repository/pool/$2 || exit
@@ -191,7 +191,7 @@ def test_takes_the_packages_of_the_release(tree):
 
 @pytest.mark.parametrize('name, time', (
     ('msfrs-dev_1.1.9-1~deb13_amd64.deb', TIME), ('msfrs-dev_1.2.0~git20260131-1~deb13_amd64.deb', TIME),
-    ('squid-msfrs_6.13+msfrs1.2.0~git20260131~deb13_amd64.deb', TIME), ('msfrs-dev_1.2.0-1~deb13_amd64.deb', TIME - 1)))
+    ('squid-msfrs_7.7+msfrs1.2.0~git20260131~deb13_amd64.deb', TIME), ('msfrs-dev_1.2.0-1~deb13_amd64.deb', TIME - 1)))
 def test_leaves_out_an_archive_with_other_packages(tree, name, time):
     tree.package('trixie', NAMES['trixie'])
     tree.package('trixie', name, time)

@@ -20,7 +20,6 @@ POOL = 'pool/main/s/squid'
 APT_GET = '''case "$*" in
 *" source "* | source*) echo "E: Failed to fetch squid.dsc  404  Not Found"; exit 100 ;;
 esac'''
-APT_CACHE = f'echo "Version: {LISTED}"'
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -53,9 +52,8 @@ class Archive:
             path.mkdir(parents=True)
         for name in ('fetch', 'lib.sh'):
             shutil.copy(PATCHES / name, self.tree / 'squid-patches')
-        for name, script in (('apt-get', APT_GET), ('apt-cache', APT_CACHE)):
-            (self._stubs / name).write_text(f'#!/bin/sh\n{script}\n', encoding='ascii')
-            (self._stubs / name).chmod(0o755)
+        self._stub('apt-get', APT_GET)
+        self.list_version(LISTED)
         self.files = {'squid_6.13.orig.tar.xz': b'upstream', f'squid_{OLDER}.debian.tar.xz': b'patches'}
         sums = ''.join(f' {sha256(data)} {len(data)} {name}\n' for name, data in self.files.items())
         self.dsc = f'Source: squid\nChecksums-Sha256:\n{sums}Files:\n 0 0 squid_not.fetched\n'.encode()
@@ -66,6 +64,14 @@ class Archive:
     def allow(self, *sums):
         (self.tree / 'squid-patches/6/revisions').write_text(
             '# why\n' + ''.join(f'{OLDER} {sum}\n' for sum in sums), encoding='ascii')
+
+    def list_version(self, version):
+        """The only version in the index."""
+        self._stub('apt-cache', f'echo "Version: {version}"')
+
+    def _stub(self, name, script):
+        (self._stubs / name).write_text(f'#!/bin/sh\n{script}\n', encoding='ascii')
+        (self._stubs / name).chmod(0o755)
 
     def fetch(self):
         with served(self.pool.parents[3]) as mirror:
@@ -125,8 +131,26 @@ def test_goes_on_to_the_next_revision(archive):
     assert archive.fetch().returncode == 0
 
 
+def test_takes_a_revision_when_the_suite_has_another_series(archive):
+    archive.list_version('8.1-1')
+    done = archive.fetch()
+    assert done.returncode == 0, done.stderr
+    assert f'no index lists squid {OLDER} any more, but the pool has it' in done.stderr
+    archive.allow()
+    assert archive.fetch().returncode == 0      # keeps the one that is there
+
+
+def test_says_that_the_suite_has_another_series(archive):
+    archive.list_version('8.1-1')
+    archive.allow()
+    done = archive.fetch()
+    assert done.returncode == 1
+    assert 'the archive has no squid 6.13 in trixie trixie-updates' in done.stderr
+
+
 def test_every_series_names_revisions_whole():
-    lines = [line.split() for path in PATCHES.glob('*/revisions')
-             for line in path.read_text(encoding='ascii').splitlines() if not line.startswith('#')]
-    assert lines
-    assert all(len(line) == 2 and len(line[1]) == 64 and set(line[1]) <= set('0123456789abcdef') for line in lines)
+    for series in ('6', '7'):
+        text = (PATCHES / series / 'revisions').read_text(encoding='ascii')
+        lines = [line.split() for line in text.splitlines() if not line.startswith('#')]
+        assert lines and all(len(line) == 2 and len(line[1]) == 64 and set(line[1]) <= set('0123456789abcdef')
+                             for line in lines)

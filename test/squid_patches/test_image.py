@@ -8,7 +8,7 @@ import subprocess
 TOP = pathlib.Path(__file__).resolve().parents[2]
 STAGE = re.compile(r'^FROM (\S+) AS (\S+)$(.*?)(?=^FROM |\Z)', re.MULTILINE | re.DOTALL)
 # Ends with the first of them that is not there.
-READ = """. squid-patches/lib.sh; set_series 6; series_patches | xargs cat
+READ = """. squid-patches/lib.sh; set_series $default_series; series_patches | xargs cat
 cd src; library_files | xargs cat library.am"""
 
 

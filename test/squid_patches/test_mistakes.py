@@ -11,10 +11,10 @@ PATCHES = pathlib.Path(__file__).resolve().parents[2] / 'squid-patches'
 @pytest.mark.parametrize('words, sentence', (
     (('directives', 'write', '/none'), 'directives: cannot write /none/cf.data.pre: No such file or directory; '
                                        'give src/msfrs of a Squid source tree'),
-    (('build', '6', '--alone', 'tunnel'), "build: --alone 'tunnel' is no change that stands alone; known are: pipeline, "
+    (('build', '7', '--alone', 'tunnel'), "build: --alone 'tunnel' is no change that stands alone; known are: pipeline, "
      'pipeline-order interim, listen, keep-listening, stdio-log, half-closed, mgr, acl acl-node'),
-    (('build', '6', '--source', '/none'),
-     'build: /none is no source tree of Squid; make one with: squid-patches/refresh 6 --checkout /none'),
+    (('build', '7', '--source', '/none'),
+     'build: /none is no source tree of Squid; make one with: squid-patches/refresh 7 --checkout /none'),
 ))
 def test_it_is_named(words, sentence):
     done = subprocess.run([PATCHES / words[0], *words[1:]], capture_output=True, text=True, check=False, timeout=60)
