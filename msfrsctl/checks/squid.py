@@ -5,7 +5,7 @@ import re
 
 from . import ERROR, NOTE, OK, WARNING, Finding
 from .advisories import ADVISORIES
-from .. import accesslog, text
+from .. import accesslog, parsed, text
 
 #: Bytes read from the end of cache.log.
 TAIL = 1 << 18
@@ -20,12 +20,15 @@ def configuration(site):
     if not done:
         yield Finding(ERROR, f'squid.conf is refused: {(fatal or [done.err.strip()[-200:] or "no reason given"])[0]}',
                       'correct it; the running Squid goes on with what it has')
+    ignored = parsed.errors(done, site.conf) if done else []
+    for what, do in ignored:
+        yield Finding(ERROR, what, do)
     for line in re.findall(r'WARNING: (.*msfrs.*)', done.err):
         yield Finding(WARNING, line)
     toggle = site.conf.last('msfrs')
     if toggle is None or toggle.words != ('on',):
         yield Finding(ERROR, 'msfrs is off: nothing is scheduled', 'msfrs on, with msfrs_link and msfrs_class')
-    elif done:
+    elif done and not ignored:
         yield Finding(OK, f'{site.conf_path} is accepted')
 
 

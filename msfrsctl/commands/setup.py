@@ -6,7 +6,7 @@ import os
 import shlex
 
 from .. import answers as questions
-from .. import interview, text, written
+from .. import interview, parsed, text, written
 from ..checks import ERROR, WARNING
 from ..errors import FAILED, WRONG, CtlError
 from ..journal import Journal
@@ -72,9 +72,12 @@ def gather(options, site):
         _may_write(options, site, journal, files)
         _certificate(site, journal, done)
         write(path for path in files if path not in late)
-        parsed = site.control('parse')
-        if not parsed:
-            raise CtlError(f'Squid refuses the configuration: {why_refused(parsed)}', FAILED)
+        said = site.control('parse')
+        if not said:
+            raise CtlError(f'Squid refuses the configuration: {why_refused(said)}', FAILED)
+        if ignored := parsed.errors(said, SquidConf(site.system, site.conf_path)):
+            raise CtlError('Squid does not do all that its configuration says: '
+                           + '; '.join(f'{what} ({do})' for what, do in ignored), FAILED)
         if not options.no_start:
             start = Start(site, journal, found, done, notes)
             start.squid()

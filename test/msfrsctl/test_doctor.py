@@ -101,6 +101,8 @@ PARSE = '{squid} -f {conf} -k parse'
 CASES = [
     ('squid.conf', program(PARSE, Done(1, '', '2026| FATAL: bad configuration: /x:3: weight\nFATAL: Bungled /x')),
      'squid.conf is refused: bad configuration: /x:3: weight', 'correct it'),
+    ('squid.conf', program(PARSE, Done(0, '', "2026| ERROR: 'icap_enable' requires --enable-icap-client")),
+     "'icap_enable' requires --enable-icap-client", 'squid-msfrs'),
     ('squid.conf', program(PARSE, Done(0, '', '2026| WARNING: /x:3: msfrs_link: there is no interface')),
      '/x:3: msfrs_link: there is no interface', ''),
     ('squid.conf', conf('msfrs on', 'msfrs off'), 'msfrs is off', 'msfrs on'),

@@ -302,6 +302,19 @@ def test_what_squid_refuses_is_taken_back(fresh, capsys):
     assert state(fresh) == before
 
 
+def test_what_squid_ignores_is_taken_back(fresh, capsys):
+    """Squid exits with 0: a virus scanner that scans nothing would go unnoticed."""
+    fresh.conf.write_text('http_port 3128\nicap_enable on\n')
+    before = state(fresh)
+    fresh.machine.programs[f'{fresh.squid} -f {fresh.conf} -k parse'] = Done(
+        0, '', "2026| Processing: http_port 3128\n2026| Processing: icap_enable on\n"
+        "2026| ERROR: 'icap_enable' requires --enable-icap-client\n")
+    assert fresh.run(*FLAGS)[0] == 4
+    assert (f"Squid does not do all that its configuration says: {fresh.conf}:3: icap_enable on: 'icap_enable' requires "
+            '--enable-icap-client (install a Squid with that feature' in capsys.readouterr().err)
+    assert state(fresh) == before
+
+
 def test_what_cannot_be_started_is_taken_back(fresh):
     before = state(fresh)
     fresh.machine.programs[f'{SCRIPT} up'] = Done(3, '', 'no interface')
