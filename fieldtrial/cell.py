@@ -17,7 +17,7 @@ import time
 from .base import stopping
 from .base.errors import Stopped, TrialError
 from .base.spec import CellSpec, Stat
-from .load import generators, http3, quic, stream, workloads
+from .load import generators, http3, internet, quic, stream, workloads
 from .load.merge import write_csv
 from .load.spec import Spec
 from .site import arms, disturb, fabrics, link_trace, msfrs_edge, preflight, sharing, versions
@@ -75,13 +75,14 @@ def run(spec):
     with fabrics.new(spec.hosts) as fabric, \
             world_of(spec, fabric, tls=spec.tls_share > 0 or workload.encrypts(),
                      certificate_helper=_certificate_helper(program) if workload.bumped else None,
+                     others=internet.places() if workload.conversations else (),
                      quic=arm.quic or not workload.http3, guest=preflight.takes_guest(arm, spec.hosts),
                      **more) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
         tcp = {host: tcp_counters(host) for host in (*world.gateways, *world.farms)}   # containers keep old counts
         places = world.at_gateways()
-        names = [there.start_names() for there in places]
+        names = [there.start_names(more=[internet.POOL] if workload.conversations else ()) for there in places]
         disturbances = workload.disturbances(spec.duration_s)
         browsers = workload.browsers(world.users)
         origins = world.start_origin(stalling=any(each.kind == 'stall' for each in disturbances),
@@ -92,6 +93,8 @@ def run(spec):
         downloads = workload.quic_downloads(world.users, world.servers)
         if downloads:
             quic.start_servers(world)
+        if workload.conversations:
+            origins += internet.start_servers(world)
         if workload.quic_users(world.users):
             origins += http3.start_servers(world)
         behind = arm.prepare(world)

@@ -51,6 +51,7 @@ def possible(conditions, hosts):
     for what, needs, missing in (
             ('users past Squid by QUIC', lambda workload: workload.values.get('quic'), quic.missing),
             ('users of HTTP/3', lambda workload: workload.http3, http3.missing),
+            ('other protocols', lambda workload: workload.conversations, lambda: ''),
             ('users with a browser', lambda workload: workload.values.get('browsers'), devtools.missing)):
         without = [each for each in kept if not needs(workloads.get(each.workload)(each.parameters))]
         why = missing() if hosts == fabrics.NAMES[0] else 'the containers have no programs for it'

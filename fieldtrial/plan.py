@@ -97,6 +97,7 @@ def full():
         *(Condition('cbr', PAPER, 240, 80, {'share': share}) for share in (0.2, 0.4, 0.6)),
         Condition('open', (*CHIEF, *UNFAIR), 320, 60, {'load': 0.95}, buffer_bdp=10, drain_s=30),
         Condition('open', CHIEF, 220, 60, {'load': 0.95}, rate_bps=10e6, drain_s=20),
+        internet(),
     ]
 
 
@@ -120,6 +121,12 @@ def quic():
     """Users of HTTP/3 next to users of TCP."""
     return [Condition('quic-backlogged', QUIC, 220, 60), Condition('quic-pages', QUIC, 220, 60, buffer_bdp=4),
             *(Condition('quic-backlogged', QUIC, 120, 40, {'flood': flood}) for flood in (0.5, 2.0))]
+
+
+def internet(duration_s=40):
+    """What works besides the web: by a router, with unmodified Squid, and with msfrs. The drain is the longest that a
+    connection may take."""
+    return Condition('internet', ('router', *MAIN), duration_s, 0, rate_bps=4e6, drain_s=10)
 
 
 def apart():
@@ -167,14 +174,15 @@ def quick(lanes):
     """One condition for each topic of base.spec.Answer, for a first look, with wide confidence
     intervals. Where fewer cells run side by side they are shorter; with one or two lanes there is no time for CAKE."""
     arms = ('stock', 'router-cake', 'msfrs') if lanes > 2 else MAIN
-    part = min(1.0, lanes / (6 if lanes > 2 else 4))
+    part = min(1.0, lanes / (6 if lanes > 2 else 4.5))
 
     def condition(workload, arms, duration_s, **more):
         return Condition(workload, arms, round(part * duration_s), round(0.3 * part * duration_s), **more)
     return [condition('https-pages', arms, 280, buffer_bdp=4),
             condition('https-backlogged', arms, 220),
             condition('call', MAIN, 140, buffer_bdp=4),
-            condition('video', MAIN, 160, rate_bps=10e6)]
+            condition('video', MAIN, 160, rate_bps=10e6),
+            internet(40 if lanes > 3 else 20)]
 
 
 def chosen(options):

@@ -8,7 +8,7 @@ from typing import Callable
 import numpy as np
 
 from ..base.spec import FAIRNESS, QUEUE
-from . import call, stats, verdict, video, wording
+from . import call, connections, stats, verdict, video, wording
 from .measures import Measures
 from .stats import StatsError
 from .targets import OFF, OURS, STOCK, first_class, mean, ratio_interval
@@ -93,6 +93,9 @@ QUANTITIES = {
     # 0.5 %: with it a TCP connection of 100 ms still reaches 2 Mbit/s (Mathis et al., 1997).
     'drops': Quantity('Packets dropped, %', _of_all(Measures.drop_share), wording.percent, unit=0.01, least=0.005,
                       by_class=False),
+    # 0.5 %: half of one kind of a hundred.
+    'works': Quantity('Connections that work, %', _of_all(connections.share), wording.percent, unit=0.01, least=0.005,
+                      more=True, by_class=False),
     'cpu': Quantity("Squid's processor time, s/GB", _of_all(Measures.cpu_per_gb), wording.per_gb,
                     by_class=False),
 }

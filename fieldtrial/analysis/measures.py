@@ -350,7 +350,7 @@ class Measures:
         if size is not None:
             low, high = SIZES[size]
             chosen &= (requests['size'] > low) & (requests['size'] <= high)
-        if near is not None:
+        if near is not None and len(chosen):
             chosen &= (requests['rtt_ms'] <= np.median(requests['rtt_ms'])) == near
         return self.sample_of(requests, chosen)
 

@@ -17,7 +17,7 @@ from ..base.errors import TrialError
 from ..base.spec import UPLOAD, Stat
 
 STAT = 'stat.json'
-TEXT = {'user', 'class', 'server', 'outcome', 'page', 'kind', 'scheme'}
+TEXT = {'user', 'class', 'server', 'outcome', 'page', 'kind', 'scheme', 'why'}
 MAY_BE_EMPTY = {'t_first_byte', 'delay_mean_ms', 'delay_max_ms', 'fcp_s', 'lcp_s'}
 
 COLUMNS = {
@@ -32,6 +32,7 @@ COLUMNS = {
     'cbr1-received.csv': ('t', 'bytes'),
     'cbr1-delays.csv': ('t', 'delay_ms'),
     'past.csv': ('t',),
+    'connections.csv': ('t_start', 'kind', 'works', 'seconds'),
     'offered.csv': ('t', 'rate_bps'),
     'found.csv': ('t', 'rate_bps'),
 }
@@ -118,6 +119,7 @@ class Cell(Stat):
     pages: dict = None
     beside: dict = None     # bytes of a constant-rate stream in each second
     call: dict = None       # arrival time and delay of each datagram of a call
+    connections: dict = None    # of other kinds than requests of the web
     past: dict = None       # bytes of frames for each user that bypassed Squid
     offered: dict = None    # capacity of the link from each time on, if not rate_bps
     host: dict = None       # usage of the machine's processors
@@ -189,6 +191,7 @@ def read_cell(directory):
         uploads=_chosen(sent, requests) if sent.any() else None,
         received=read_table(directory / 'bytes.csv'), window=table('window.csv'), pages=table('pages.csv'),
         beside=table('cbr1-received.csv'), call=table('cbr1-delays.csv'), past=table('past.csv'),
+        connections=table('connections.csv'),
         offered=table('offered.csv'), found=table('found.csv'), host=table('host.csv'), stalls=table('stalls.csv'))
 
 

@@ -10,6 +10,8 @@ import numpy
 
 #: Tables with one row for each event, and the column that they are sorted by.
 EVENTS, ENDED = ('requests.csv', 'pages.csv'), 't_end'
+#: Of a workload that runs on one host of users alone.
+ALONE = 'connections.csv'
 SAMPLES, META = 'bytes.csv', 'meta.json'
 #: Entries of meta.json that are counts, by name or in total.
 COUNTS = 'requests', 'pages', 'payload_bytes', 'errors', 'tunnels', 'quic'
@@ -20,7 +22,7 @@ def merge(parts, out):
     """Merges the records in the directories `parts`, all of one run, into the directory `out`."""
     parts, out = [pathlib.Path(part) for part in parts], pathlib.Path(out)
     if len(parts) == 1:
-        for name in (*EVENTS, SAMPLES, META):
+        for name in (*EVENTS, SAMPLES, META, *([ALONE] if (parts[0] / ALONE).exists() else [])):
             shutil.copyfile(parts[0] / name, out / name)
         return
     for name in EVENTS:

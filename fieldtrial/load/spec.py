@@ -5,7 +5,7 @@ from functools import cached_property
 
 from ..base.spec import CellSpec
 from ..site.addresses import DIRECT_PORT, Server, User
-from . import workloads
+from . import internet, workloads
 from .traffic import sizes
 
 
@@ -33,6 +33,16 @@ class Spec(CellSpec):
     def model(self):
         """The Workload. Raises TrialError if it does not exist or does not take these parameters."""
         return workloads.get(self.workload)(self.parameters)
+
+    @property
+    def conversations(self):
+        """Names of the kinds of connections that converse() can make."""
+        return tuple(kind.name for kind in internet.KINDS)
+
+    @staticmethod
+    async def converse(number, source, draw):
+        """A connection of the nth of these kinds, from the address `source`. Raises OSError."""
+        await internet.converse(internet.KINDS[number], internet.places()[number], source, draw)
 
     @cached_property
     def distribution(self):

@@ -10,7 +10,7 @@ from pathlib import Path
 import jinja2
 
 from ..analysis import answers, measures, paper, recovery, runs, stalls, verdict, wording
-from . import beside, pictures, screen, sections, svg, table
+from . import beside, columns, pictures, screen, sections, svg, table
 
 REPORT, VERDICTS = 'report.html', 'verdicts.txt'
 HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
@@ -30,9 +30,9 @@ def _environment():
     made.filters.update(units=_units, headings=HEADING.findall, arm=wording.arm,
                         picture=lambda each: svg.img(each.label, each.svg),
                         groups_by=lambda rows, name: itertools.groupby(rows, operator.attrgetter(name)))
-    made.globals.update(beside=beside, measures=measures, notes=table.notes, paper=paper, recovery=recovery,
-                        screen=screen, sections=sections, stalls=stalls, svg=svg, table_text=table, verdict=verdict,
-                        wording=wording)
+    made.globals.update(beside=beside, columns=columns, measures=measures, notes=table.notes, paper=paper,
+                        recovery=recovery, screen=screen, sections=sections, stalls=stalls, svg=svg, table_text=table,
+                        verdict=verdict, wording=wording)
     return made
 
 

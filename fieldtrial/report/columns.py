@@ -3,7 +3,7 @@
 import math
 from typing import Callable, NamedTuple
 
-from ..analysis import video, wording
+from ..analysis import connections, video, wording
 from ..analysis.measures import PAINTS, Measures
 from ..analysis.stats import StatsError
 from ..analysis.targets import first_class
@@ -104,6 +104,19 @@ BY_CLASS = (
         Column('start-up', 's', 10, _reached, lambda m, name: video.startup(m, name).quantile(0.5)),
         Column('switches', '/min', 10, number, video.switches_per_minute),
         Column('quality', 'Mbit/s', 9, _megabits, video.quality_bps))))
+
+
+def of_kinds(group):
+    """(heads, rows) of the table of connections by kind and arm, `group` being {arm: [Measures]}; None without any."""
+    if any(measures.cell.connections is None for measured in group.values() for measures in measured):
+        return None
+
+    def text(measured, kind):
+        works, count, median = connections.of_kind(measured, kind)
+        return f'{works} of {count}' + ('' if median is None else f', {wording.seconds(median)}')
+    return (['connections that work, median time', *map(wording.arm, group)],
+            [[kind, *(text(measured, kind) for measured in group.values())]
+             for kind in connections.kinds([each for measured in group.values() for each in measured])])
 
 
 def by_class(group):

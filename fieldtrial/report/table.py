@@ -29,6 +29,14 @@ def _by_class_lines(group):
         yield from (_line(row, (16, 8, *(column.width for column in table))) for row in (*heads, *rows))
 
 
+def _of_kinds_lines(group):
+    """The table of connections by kind."""
+    heads, rows = columns.of_kinds(group) or ([], [])
+    for row in (heads, *rows):
+        if row:
+            yield _line(row, (36, *(len(row) - 1) * [20]))
+
+
 def _line(cells, widths):
     first, *others = zip(cells, widths)
     return f'{first[0]:<{first[1]}}' + ''.join(f'{text:>{width}}' for text, width in others)
@@ -143,7 +151,7 @@ def arms_text(groups):
                   _line(['', *(column.unit for column in table)], widths)]
         lines += [_line([wording.arm(arm), *(column.text([measures]) for column in table)], widths)
                   for arm, measures in group.items()]
-        lines += _by_class_lines(alone(group))
+        lines += [*_by_class_lines(alone(group)), *_of_kinds_lines(alone(group))]
         for note in notes(group):
             lines += wrapped(note, WIDTH, '  ', '    ')
     for same in verdict.over_seeds(groups):

@@ -3,7 +3,7 @@
 2001:2::/48 (RFC 5180), which no network routes.
 
     users     198.18.0.0/16, 2001:2::/49        class c: 198.18.(16 c).0/20 and 2001:2:0:c000::/52
-    servers   198.19.0.0/17, 2001:2:0:8000::/50
+    servers   198.19.0.0/17, 2001:2:0:8000::/50         of the web .1.0 and .2.0, none .3.0, others .4.0
     links     198.19.255.0/24, 2001:2:0:ffff::/64
     store     198.19.253.0/24                   of several gateways
 """
@@ -54,6 +54,20 @@ class Server(Addressed):
 
 #: The addresses of no host: the ISP drops packets to them, and says nothing.
 SILENT = Server('silent.test', '198.19.3.1', '2001:2:0:8003::1', group='none', rtt_ms=0.0)
+#: The addresses of the ISP, where nothing listens: connections are refused.
+REFUSING = Server('refusing.test', ISP4, ISP6, group='none', rtt_ms=0.0)
+PRIVACY_ADDRESSES = 4
+
+
+def privacy(user):
+    """The IPv6 privacy addresses of a user (RFC 8981), all in its /64."""
+    return [f'{user.v6.removesuffix("::2")}::7{number}:2' for number in range(PRIVACY_ADDRESSES)]
+
+
+def others(count, rtt_ms):
+    """Servers besides those of the web."""
+    return [Server(f'o{index:02d}.test', f'198.19.4.{index}', f'2001:2:0:8004::{index:x}', group='domestic',
+                   rtt_ms=rtt_ms) for index in range(1, count + 1)]
 
 
 def outside(number):

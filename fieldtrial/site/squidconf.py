@@ -12,6 +12,7 @@ https_port {port} intercept ssl-bump generate-host-certificates=off tls-cert={di
 acl hello at_step SslBump1
 ssl_bump peek hello
 ssl_bump splice all
+on_unsupported_protocol tunnel all
 '''
 #: TLS is decrypted: Squid speaks TLS with the server, and with the client by a certificate that it signs itself.
 BUMPED = '''\

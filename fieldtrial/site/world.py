@@ -79,6 +79,7 @@ class World(Scenario):
     time, where it varies; by default rate_bps, which is then its mean. workers: of Squid. quic: whether the gateway
     forwards QUIC.
     certificate_helper: Squid's program that makes certificates; with it TLS is decrypted, else it is spliced.
+    others: Servers with addresses and distances of their own, which do not serve the web.
     gateways: number on the link; with several, operations at each of them use its at_gateways(). guest: whether
     `shaper` is a guest (see there) in the cable to the users, instead of the gateway's kernel.
     """
@@ -86,12 +87,13 @@ class World(Scenario):
     def __init__(self, *, rate_bps, buffer_bdp=1.5, buffer_rtt_ms=None, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4),
                  weights=None, directory=None, distance='auto', delayline=None, fabric=None, tls=False,
                  isp='tbf', deal=groups.by_class, least_bps=None, workers=1, quic=True, gateways=1,
-                 guest=False, certificate_helper=None):
+                 guest=False, certificate_helper=None, others=()):
         super().__init__()
         self.rate_bps = rate_bps
         self.least_bps = least_bps or rate_bps
         self.weights = dict(weights or DEFAULT_WEIGHTS)
         self.servers = addresses.servers(rtts_ms)
+        self._others = list(others)
         self.users = addresses.users(list(self.weights), users)
         self.mean_rtt_ms = sum(rtts_ms) / len(rtts_ms)
         self.buffer_bdp = buffer_bdp
@@ -197,7 +199,7 @@ class World(Scenario):
     def _farms(self, fabric):
         """{host: its servers}. If a fabric has a host for near and one for far servers, each has its own."""
         if len(fabric.places) == 1:
-            return {fabric.host(fabric.places[0]): self.servers}
+            return {fabric.host(fabric.places[0]): [*self.servers, *self._others]}
         found = {place: [server for server in self.servers if server.group == place] for place in fabric.places}
         return {fabric.host(place): servers for place, servers in found.items() if servers}
 
@@ -238,14 +240,14 @@ class World(Scenario):
 
     # Programs on the hosts.
 
-    def start_names(self, host=None):
+    def start_names(self, host=None, more=()):
         """Starts dnsmasq, for users and gateway (see `nameserver`) or for another host alone: it resolves the servers'
-        names, addresses.SILENT among them, and nothing else."""
+        names, addresses.SILENT among them, those of the Servers `more`, and nothing else."""
         inside = [] if host else [f'--listen-address={self._inside_names}']
         self._named = self._named or not host
         host = host or self.names_host
         records = [f'--host-record={server.name},{server.v4},{server.v6},3600'
-                   for server in (*self.servers, addresses.SILENT)]
+                   for server in (*self.servers, addresses.SILENT, *more)]
         daemon = self.start(host, [
             'dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--no-resolv', '--no-hosts', '--no-poll',
             '--local=/test/', '--pid-file=', '--user=nobody', '--log-facility=-', '--bind-interfaces',

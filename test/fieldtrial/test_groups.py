@@ -79,7 +79,7 @@ def _url_list(tmp_path):
 
 @pytest.mark.parametrize('count', [2, 3, 6])
 @pytest.mark.parametrize('workload', [name for name in workloads.names()
-                                      if name not in ('browser', 'scale')])  # their clients are real
+                                      if name not in ('browser', 'internet', 'scale')])  # their clients are real
 def test_the_load_is_the_same_however_many_groups_there_are(tmp_path, workload, count, url_list):
     """The same users, objects, times and servers; in open arrivals and in closed loops with the same response times."""
     disturbed = {'first_s': 3, 'rate_s': 0, 'down_s': 0, 'cbr_s': 0, 'stall_s': 0, 'tunnels_s': 5}

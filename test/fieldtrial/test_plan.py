@@ -225,7 +225,8 @@ def test_quick_fits_into_ten_minutes_with_any_number_of_lanes(lanes):
     kept, dropped = cli.fitting(plan.chosen(asked), asked, cli.QUICK_S)
     assert dropped == []
     assert cli.seconds_of(plan.cells_of(kept, asked, None), lanes) <= cli.QUICK_S < 600
-    assert {condition.workload for condition in kept} == {'https-pages', 'https-backlogged', 'call', 'video'}
+    assert {condition.workload for condition in kept} == {'https-pages', 'https-backlogged', 'internet', 'call',
+                                                          'video'}
     for condition in kept:
         assert {'stock', 'msfrs'} <= set(condition.arms) and condition.duration_s - condition.warmup_s >= 20
     assert any('router-cake' in condition.arms for condition in kept) == (lanes > 2)
@@ -234,7 +235,7 @@ def test_quick_fits_into_ten_minutes_with_any_number_of_lanes(lanes):
 def test_every_topic_of_a_quick_run_has_a_figure_of_both_squids():
     profiles = [workloads.get(condition.workload).profile for condition in plan.quick(6)]
     topics = {answer.topic for profile in profiles for answer in profile.told()}
-    assert topics == {'Pages', 'Downloads', 'Calls', 'Video', 'Fairness', 'Queue'}
+    assert topics == {'Pages', 'Downloads', 'Internet', 'Calls', 'Video', 'Fairness', 'Queue'}
 
 
 def test_an_evening_takes_as_long_as_the_help_says():

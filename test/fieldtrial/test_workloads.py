@@ -29,7 +29,7 @@ def sequence(outcome, user):
 
 def test_every_workload_is_complete():
     assert workloads.names() == ['evening', 'https-pages', 'https-backlogged', 'browser', 'https-open', 'disturbed',
-                                 'few', 'video', 'call', 'bypass', 'quic-backlogged', 'quic-pages', 'scale',
+                                 'few', 'video', 'call', 'internet', 'bypass', 'quic-backlogged', 'quic-pages', 'scale',
                                  'backlogged', 'bump', 'unequal', 'phases', 'pages', 'open', 'cbr', 'excess',
                                  'url-list']
     profiles = [workloads.get(name).profile for name in workloads.names()]

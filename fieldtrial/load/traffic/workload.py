@@ -98,6 +98,7 @@ class Workload:
     parameters = ()          #: of Parameter
     via = None               #: how its requests are sent, see run.Run.fetch
     bumped = False           #: whether Squid decrypts TLS
+    conversations = False    #: whether it needs the servers of load.internet
     http3 = False            #: whether every second user of each class speaks HTTP/3, where QUIC is allowed
 
     def __init__(self, values=None):
