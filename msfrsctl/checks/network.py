@@ -145,8 +145,7 @@ def _shared(site):
             length = route['dst'].partition('/')[2]
             if length and bits <= int(length) < 128 and not route['dst'].startswith('fe80:'):
                 yield Finding(NOTE, f'all users of {route["dst"]} at {name} are one user in IPv6',
-                              'msfrs_user mac with eui_lookup on, or msfrs_user src6/128, unless only routers are '
-                              'there')
+                              'msfrs_user mac, unless only routers are there')
 
 
 def bypassing(site):

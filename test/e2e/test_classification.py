@@ -131,10 +131,23 @@ def test_the_report_has_logins_as_they_are(slow_link):
 
 
 def test_a_user_is_a_hardware_address(slow_link):
-    one, two, *_ = start(slow_link, 'msfrs_user mac')
-    mac = slow_link.world.users_host.run('cat', '/sys/class/net/home0/address').strip()
-    for user in (one, two):     # two addresses of one machine
+    one, two, three, *_ = start(slow_link, 'msfrs_user mac')
+    home = slow_link.world.users_host
+    mac = home.run('cat', '/sys/class/net/home0/address').strip()
+    for user in (one, two):     # addresses of one machine
         for via in ('proxy', 'intercept'):
-            assert party(slow_link, user, via=via) == ('rest', f'mac={mac}')
-    # Its IPv6 addresses do not contain the hardware address.
-    assert party(slow_link, one, family=6) == ('rest', one.v6)
+            for family in (4, 6):
+                assert party(slow_link, user, via=via, family=family) == ('rest', f'mac={mac}')
+    # As behind a router: the gateway sends to its hardware address, not to one of this address.
+    slow_link.world.gateway.run('ip', '-6', 'route', 'add', three.v6, 'via', one.v6, 'dev', 'lan0')
+    assert party(slow_link, three, family=6) == ('rest', three.v6)
+    assert party(slow_link, three, family=4) == ('rest', f'mac={mac}')
+
+
+def test_a_user_becomes_a_hardware_address(slow_link):
+    one, *_ = start(slow_link)
+    assert party(slow_link, one) == ('rest', one.v4)
+    for rule, user in (('mac', f'mac={slow_link.world.users_host.run("cat", "/sys/class/net/home0/address").strip()}'),
+                       ('src', one.v4)):
+        slow_link.gateway.reconfigure(*CLASSES, f'msfrs_user {rule}', on=False)
+        assert party(slow_link, one) == ('rest', user)

@@ -10,7 +10,9 @@ from dataclasses import replace
 
 import pytest
 
+from fieldtrial.site import groups
 from fieldtrial.site.lan import HOME
+from fieldtrial.site.netns import NetnsFabric
 from gateway import SOON
 
 WARM_UP, MEASURED = 6.0, 18.0
@@ -92,6 +94,36 @@ def test_eight_addresses_of_a_network_are_one_user(link):
         load.stop(abort=True)
     assert_shares({'many': eight, 'one': single}, {'many': 1, 'one': 1})
     assert rows == {str(network): 'bronze', str(ipaddress.ip_network((one.v6, 64), strict=False)): 'bronze'}
+
+
+@pytest.fixture
+def two_machines(monkeypatch):
+    """Makes worlds have two hosts of users, at the ports of one switch."""
+    monkeypatch.setattr(NetnsFabric, 'groups', ('users', 'users2'))
+
+
+@pytest.mark.link(users=(1, 1, 2), rtts_ms=(10.0,), deal=groups.in_turn)
+def test_eight_addresses_of_a_machine_are_one_user(two_machines, slow_link):
+    """By its hardware address: addresses of one network, as those of privacy extensions, and an IPv4 address."""
+    slow_link.gateway.start('msfrs_window interval=1s', 'msfrs_user mac', SOON)
+    many, one = slow_link.of('bronze')
+    home, other = map(slow_link.world.host_of, (many, one))
+    assert home != other
+    network = ipaddress.ip_network((many.v6, 64), strict=False)
+    addresses = [replace(many, v6=str(network[0x100 + number])) for number in range(8)]
+    home.batch([f'addr add {each.v6}/128 dev {HOME} nodad' for each in addresses], 'ip', '-6')
+    slow_link.world.groups[home] = [*slow_link.world.groups[home], *addresses]
+    loads = (slow_link.users.load(addresses[:7], family=6, inflight=1), slow_link.users.load([many], inflight=1),
+             slow_link.users.load([one], family=6, inflight=8))
+    time.sleep(WARM_UP)
+    before = [load.bytes() for load in loads]
+    time.sleep(MEASURED)
+    six, four, single = (sum(load.since(was).values()) for load, was in zip(loads, before, strict=True))
+    users = {row['user'] for row in slow_link.gateway.report()['top_users']}
+    for load in loads:
+        load.stop(abort=True)
+    assert_shares({'many': six + four, 'one': single}, {'many': 1, 'one': 1})
+    assert users == {f'mac={host.run("cat", f"/sys/class/net/{HOME}/address").strip()}' for host in (home, other)}
 
 
 @pytest.mark.link(users=(8, 1, 2), rtts_ms=(10.0,))

@@ -5,23 +5,18 @@
 #include "squid.h"
 #include "AccessLogEntry.h"
 #include "acl/FilledChecklist.h"
-#include "client_side.h"
 #include "debug/Stream.h"
-#include "http/Stream.h"
 #include "HttpRequest.h"
 #include "ip/Address.h"
 #include "msfrs/Classify.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
+#include "msfrs/Gateway.h"
 #include "msfrs/lib/engine/request_scheduler.h"
 #include "sbuf/Stream.h"
 #include "SquidConfig.h"
 #if USE_AUTH
 #include "auth/UserRequest.h"
-#endif
-#if USE_SQUID_EUI
-#include "eui/Eui48.h"
-#include "eui/Eui64.h"
 #endif
 
 namespace msfrs::squid
@@ -74,36 +69,14 @@ LoginKey(const HttpRequest &request)
 
 /// empty if the hardware address is unknown
 SBuf
-MacKey(const HttpRequest &request)
+MacKey(const Ip::Address &address)
 {
-#if USE_SQUID_EUI
-    const auto manager = request.clientConnectionManager.valid();
-    if (!manager || !manager->clientConnection)
-        return SBuf();
-
-    const auto &client = *manager->clientConnection;
-    char text[64];
-    if (client.remote.isIPv4()) {
-        if (client.remoteEui48 == Eui::Eui48() || !client.remoteEui48.encode(text, sizeof(text)))
-            return SBuf();
-        return ToSBuf("mac=", text);
-    }
-
-    // convert the interface identifier of RFC 4291, appendix A, back to the hardware address, so that a machine is one
-    // user in both protocols
-    unsigned id[SZ_EUI64_BUF];
-    if (client.remoteEui64 == Eui::Eui64() || !client.remoteEui64.encode(text, sizeof(text)) ||
-            sscanf(text, "%x-%x-%x-%x-%x-%x-%x-%x",
-                   &id[0], &id[1], &id[2], &id[3], &id[4], &id[5], &id[6], &id[7]) != SZ_EUI64_BUF ||
-            id[3] != 0xFF || id[4] != 0xFE)
-        return SBuf();
-    SBuf key;
-    key.Printf("mac=%02x:%02x:%02x:%02x:%02x:%02x", id[0] ^ 0x02, id[1], id[2], id[5], id[6], id[7]);
-    return key;
-#else
-    (void)request;
-    return SBuf();
-#endif
+    in6_addr bits;
+    address.getInAddr(bits); // an IPv4 address as an IPv4-mapped one
+    HostAddress host;
+    std::copy_n(bits.s6_addr, host.size(), host.begin());
+    const auto mac = TheGateway()->hardwareAddressOf(host);
+    return mac ? ToSBuf("mac=", TextOf(*mac)) : SBuf();
 }
 
 /// leading bits of an IPv6 address that identify a user
@@ -113,18 +86,23 @@ PrefixOfUsers()
     return Config.msfrs.user ? Config.msfrs.user->prefix6 : UserKey::NetworkBits;
 }
 
+/// the user of an address
+SBuf
+User(const Ip::Address &address)
+{
+    SBuf key;
+    if (Config.msfrs.user && Config.msfrs.user->kind == UserKey::Mac)
+        key = MacKey(address);
+    return key.isEmpty() ? SourceKey(address, PrefixOfUsers()) : key;
+}
+
 SBuf
 User(const HttpRequest &request)
 {
-    const auto rule = Config.msfrs.user;
     SBuf key;
-    if (rule && rule->kind == UserKey::Login)
+    if (Config.msfrs.user && Config.msfrs.user->kind == UserKey::Login)
         key = LoginKey(request);
-    else if (rule && rule->kind == UserKey::Mac)
-        key = MacKey(request);
-    if (key.isEmpty())
-        key = SourceKey(ClientAddress(request), PrefixOfUsers());
-    return key;
+    return key.isEmpty() ? User(ClientAddress(request)) : key;
 }
 
 uint32_t
@@ -211,7 +189,7 @@ Classify(const Ip::Address &address)
 {
     ACLFilledChecklist ch(nullptr, nullptr);
     ch.src_addr = address;
-    return Logged({ClassOf(ch).cls, SourceKey(address, PrefixOfUsers())});
+    return Logged({ClassOf(ch).cls, User(address)});
 }
 
 Flow

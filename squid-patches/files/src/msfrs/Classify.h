@@ -43,7 +43,7 @@ const Ip::Address &ClientAddress(const HttpRequest &);
 /// msfrs_user. Only to be called while Config.msfrs.on().
 Flow Classify(HttpRequest *, const AccessLogEntryPointer &);
 
-/// The same for traffic to an address without a request. A line with an ACL that needs one does not match.
+/// The same for traffic to an address without a request, which has no login. A line with an ACL that needs one does not match.
 Flow Classify(const Ip::Address &);
 
 /// The class alone, after msfrs_access has changed; index into Config.msfrs.classes.

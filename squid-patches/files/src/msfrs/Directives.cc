@@ -190,13 +190,9 @@ UserKey::UserKey(ConfigParser &)
 #endif
     }
     if (written_ == "mac") {
-#if USE_SQUID_EUI
         kind = Mac;
         prefix6 = 128; // clients of unknown hardware address are most likely on one Ethernet, with one network
         return;
-#else
-        place.refuse("mac is not possible because this Squid was built with --disable-eui; give src or login");
-#endif
     }
     const std::string network = "src6/";
     if (written_.compare(0, network.size(), network) == 0) {

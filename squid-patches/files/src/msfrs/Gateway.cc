@@ -9,7 +9,9 @@
 #include "fatal.h"
 #include "globals.h"
 #include "msfrs/Config.h"
+#include "msfrs/Directives.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/lib/plugin/loader.h"
 #include "msfrs/Routes.h"
 #include "msfrs/Ticket.h"
 #include "msfrs/Uplink.h"
@@ -18,6 +20,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 namespace msfrs::squid
@@ -36,6 +39,19 @@ Seed()
 {
     std::random_device device;
     return (static_cast<uint64_t>(device()) << 32) | device();
+}
+
+/// \throws ConfigError
+std::unique_ptr<Neighbours>
+KernelsNeighbours()
+{
+    try {
+        return std::make_unique<Neighbours>(KernelNeighbours());
+    } catch (const std::system_error &problem) {
+        throw ConfigError(std::string("msfrs_user mac needs a netlink socket, to ask the kernel for the hardware "
+                                      "addresses of clients: ") + problem.what() +
+                          "; allow AF_NETLINK, or give msfrs_user src6/128");
+    }
 }
 
 } // namespace
@@ -138,6 +154,8 @@ Gateway::change()
         return std::find_if(configs.begin(), configs.end(), same) - configs.begin();
     };
 
+    const auto byMac = Config.msfrs.user && Config.msfrs.user->kind == UserKey::Mac;
+    auto neighbours = byMac && !neighbours_ ? KernelsNeighbours() : nullptr;
     auto routes = count > 1 && !routes_ ? std::make_unique<Routes>() : nullptr;
     std::vector<Uplink *> kept(count + 1);
     for (const auto &uplink: uplinks_)
@@ -158,6 +176,8 @@ Gateway::change()
     std::swap(uplinks_, next);
     if (routes || count == 1)
         routes_ = std::move(routes);
+    if (neighbours || !byMac)
+        neighbours_ = std::move(neighbours);
 
     quotas.configure();
     accessChanged_ = true; // handled when all of Squid's new configuration is in force
@@ -189,6 +209,12 @@ Ip::Address
 Gateway::sourceOf(const Comm::Connection &fresh) const
 {
     return routes_->sourceOf(fresh);
+}
+
+std::optional<MacAddress>
+Gateway::hardwareAddressOf(const HostAddress &host)
+{
+    return neighbours_ ? neighbours_->find(host) : std::nullopt;
 }
 
 /// Calls a method of each ticket, in the order in which they came to their links. A scheduler that fails meanwhile

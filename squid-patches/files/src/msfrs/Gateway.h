@@ -6,11 +6,13 @@
 #include "comm/forward.h"
 #include "msfrs/forward.h"
 #include "msfrs/lib/engine/request_scheduler.h"
+#include "msfrs/lib/neighbour/neighbours.h"
 #include "msfrs/QuotaBook.h"
 #include "msfrs/reading/ServerReading.h"
 #include "msfrs/RefusalLog.h"
 
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -53,6 +55,10 @@ public:
     /// The local address that a new connection would have; only if there are several links.
     Ip::Address sourceOf(const Comm::Connection &) const;
 
+    /// The hardware address of a client on a network of this machine, if msfrs_user is mac.
+    /// \returns nothing if the kernel does not know it
+    std::optional<MacAddress> hardwareAddressOf(const HostAddress &);
+
     /// monotonic clock, ns; never negative, never goes back
     static msfrs_time Now();
 
@@ -84,6 +90,7 @@ private:
     static void Tick(void *);
 
     std::unique_ptr<Routes> routes_; ///< nil with one link
+    std::unique_ptr<Neighbours> neighbours_; ///< nil unless a user is a hardware address
     Uplinks uplinks_;
     bool accessChanged_ = false; ///< tickets may belong to other classes
     msfrs_time nextTick_ = 0;
