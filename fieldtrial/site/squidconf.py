@@ -12,7 +12,6 @@ https_port {port} intercept ssl-bump generate-host-certificates=off tls-cert={di
 acl hello at_step SslBump1
 ssl_bump peek hello
 ssl_bump splice all
-on_unsupported_protocol tunnel all
 '''
 #: TLS is decrypted: Squid speaks TLS with the server, and with the client by a certificate that it signs itself.
 BUMPED = '''\
@@ -63,6 +62,9 @@ acl users src {LAN4} {LAN6}
 http_access allow localhost
 http_access allow users
 http_access deny all
+on_unsupported_protocol tunnel all
+http_upgrade_request_protocols OTHER allow all
+http_upgrade_request_protocols h2c deny all
 
 cache deny all
 cache_mem 8 MB
