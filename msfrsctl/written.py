@@ -49,7 +49,8 @@ def squid_part(answers, others, certificate, log):
         said.append(f'http_port {http} {word}')
     if str(https) not in has:
         said += [f'https_port {https} {word} ssl-bump generate-host-certificates=off tls-cert={certificate}',
-                 '# TLS is not decrypted: the name in the ClientHello is read, and bytes are forwarded.',
+                 '# TLS is not decrypted: the name in the ClientHello is read, but not resolved, and bytes are forwarded',
+                 '# to the address that the client chose.',
                  'acl msfrs_greeting at_step SslBump1', 'ssl_bump peek msfrs_greeting', 'ssl_bump splice all',
                  'sslproxy_session_cache_size 0']
     said += ['', '# Access control.', f'acl msfrs_users src {answers.users}',

@@ -29,8 +29,9 @@ def names(site):
         yield Finding(OK, f'names are resolved by {" ".join(servers)}')
     intercepted = any('intercept' in port.words or 'tproxy' in port.words for port in site.conf.all('http_port'))
     if intercepted and not all(server.startswith('127.') or server == '::1' for server in servers):
-        yield Finding(NOTE, 'Squid compares the addresses of intercepted connections with those that it resolves '
-                      'itself: users must use the same resolver', 'best a resolver on this gateway, given by DHCP')
+        yield Finding(NOTE, 'Squid resolves the names of plain HTTP requests that it intercepts, and caches no response '
+                      'from an address that it does not find; HTTPS that is not decrypted needs no resolver',
+                      'for a cache, let users have the same resolver: best one on this gateway, given by DHCP')
 
 
 def clock(site):

@@ -154,7 +154,7 @@ CASES = [
     ('descriptors', page('info', INFO.replace('65536', '1024')), 'may have 1024', 'LimitNOFILE'),
     ('descriptors', page('info', INFO.replace(' 24', '60000')), '60000 of 65536', 'LimitNOFILE'),
     ('names', program('getent', Done(2)), 'cannot be resolved', 'name servers'),
-    ('names', conf('dns_nameservers 127.0.0.1', 'dns_nameservers 192.0.2.53'), 'the same resolver', 'DHCP'),
+    ('names', conf('dns_nameservers 127.0.0.1', 'dns_nameservers 192.0.2.53'), 'plain HTTP', 'the same resolver'),
     ('clock', program('timedatectl', 'no\n'), 'not synchronised', 'timesyncd'),
     ('clock', program('timedatectl', Done(127)), 'is not known', ''),
     ('rights', stat(INTERCEPTION, 0o666, 0, 0), 'may write to /etc/msfrs/iptables.conf', 'chmod go-w'),
