@@ -99,6 +99,8 @@ def run(spec):
             origins += http3.start_servers(world)
         behind = arm.prepare(world)
         squids, shares = start_squids(world, arm, program)
+        if workload.conversations and arm.scheduled:
+            behind = [*behind, world.start_syn()]
         for there in places:
             there.try_out(by_squid=bool(squids))
         loads = generators.Generators(world, directory)

@@ -18,7 +18,7 @@ from ..site import addresses
 from ..site.lan import HOME
 from ..site.processes import listens
 from . import client_hellos, protocols
-from .protocols import HTTP_PORT, TLS_PORT, expect, return_bytes
+from .protocols import TLS_PORT, expect, return_bytes
 
 #: Of the first place; nginx has the usual ports of all addresses.
 FIRST_PORT = 20_001
@@ -97,7 +97,7 @@ KINDS = (
     Kind(f'upload by a hop of {MTU} bytes', TLS_PORT, return_bytes, _upload),
     Kind(f'server that takes {SLOW_S:g} s', TLS_PORT, _serve_slowly, _small),
     Kind('first address silent', TLS_PORT, return_bytes, _next_address, before=addresses.SILENT),
-    Kind('first address refuses', HTTP_PORT, return_bytes, _next_address, before=addresses.REFUSING))
+    Kind('first address refuses', TLS_PORT, return_bytes, _next_address, before=addresses.REFUSING))
 
 
 def places():

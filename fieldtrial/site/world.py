@@ -377,6 +377,19 @@ class World(Scenario):
         if self._lasting:
             self.when_left(self.gateway.run, script, 'down', check=False)
 
+    def start_syn(self):
+        """Starts msfrs-syn on the gateway, as `msfrsctl setup` does, so that a user's connection is answered when its
+        server answers. Returns the Daemon."""
+        path = self.directory / 'syn.conf'
+        path.write_text('squid-user = proxy\n')
+        daemon = self.start(self.gateway, [str(PROGRAMS / 'msfrs-syn'), str(path)], 'syn.log')
+
+        def reads():
+            with self.gateway.open('/proc/net/netfilter/nfnetlink_queue') as queues:
+                return bool(queues.read())
+        daemon.wait_until(reads, 'reading its queue')
+        return daemon
+
     def fetch(self, user, server, size, *, family=4, timeout=60.0):
         """Makes one request of a user to a server across the whole path: (HTTP status, body bytes, header fields).
         Raises OSError or HTTPException."""
