@@ -41,7 +41,7 @@ need_interface() { # name; reason why the loopback is refused
     local link
     if [[ $1 == *+ ]]; then
         for link in $(names_of "$1"); do
-            [[ ! -e /sys/class/net/$link ]] || need_interface "$link" "$2"
+            ! grep -qE "^ *$link:" /proc/net/dev || need_interface "$link" "$2"
         done
         return
     fi

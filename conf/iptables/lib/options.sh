@@ -84,7 +84,8 @@ interface_name() { # where text
 
 names_of() { # interface name: those present, if it ends in +
     if [[ $1 == *+ ]]; then
-        ip -o link show | awk -F': ' -v begin="${1%+}" '{ sub(/@.*/, "", $2); if (index($2, begin) == 1) print $2 }'
+        # Not of `ip link`, which complains of a cable whose other end is in a namespace that ends at this moment.
+        awk -v begin="${1%+}" 'NR > 2 { gsub(/^ *|:.*/, ""); if (index($0, begin) == 1) print }' /proc/net/dev
     else
         echo "$1"
     fi
