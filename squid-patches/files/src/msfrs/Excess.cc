@@ -14,14 +14,13 @@
 #include "ip/Address.h"
 #include "msfrs/Directives.h"
 #include "msfrs/Excess.h"
+#include "msfrs/ExcessLine.h"
 #include "msfrs/lib/report/snapshot.h"
 #include "msfrs/Uplink.h"
 #include "SquidConfig.h"
 
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -36,30 +35,8 @@ namespace
 /// Datagrams after which other events get a turn.
 constexpr int DatagramsAtOnce = 16;
 
-/// Of a line; more than any link carries between two reports.
-constexpr int64_t MostBytes = 10'000'000'000;
-
 ExcessPort *ThisPort = nullptr;
 report::ExcessCounts Counts;
-
-/// \returns whether the text is an address
-bool
-ParseAddress(const std::string_view text, Ip::Address &address)
-{
-    std::array<char, INET6_ADDRSTRLEN> buf;
-    if (text.size() >= buf.size())
-        return false;
-    *std::copy(text.begin(), text.end(), buf.begin()) = '\0';
-    in_addr four;
-    in6_addr six;
-    if (inet_pton(AF_INET, buf.data(), &four) == 1)
-        address = four;
-    else if (inet_pton(AF_INET6, buf.data(), &six) == 1)
-        address = six;
-    else
-        return false;
-    return true;
-}
 
 sockaddr_un
 SocketAddress(const std::string &path)
@@ -249,36 +226,26 @@ ExcessPort::take(std::string_view datagram)
     passed_ = false;
 }
 
-/// ADDRESS BYTES
 void
 ExcessPort::takeLine(const std::string_view line, RequestScheduler &scheduler, const msfrs_time now)
 {
-    const auto blank = line.find(' ');
-    if (blank == std::string_view::npos)
-        return refuse(line, "it is not of the form ADDRESS BYTES");
+    ExcessLine report;
+    if (const auto why = report.parse(line); !why.empty())
+        return refuse(line, why);
 
-    const auto digits = line.substr(blank + 1);
-    int64_t bytes = -1;
-    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
-    if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size() || bytes < 0 || bytes > MostBytes)
-        return refuse(line, "give the bytes as a whole number from 0 to " + std::to_string(MostBytes));
-
-    const auto receiver = line.substr(0, blank);
-    Ip::Address address;
-    if (receiver == "-") {
-        Counts.noClass += bytes;
-        scheduler.countExcess(bytes);
-    } else if (ParseAddress(receiver, address)) {
-        const auto flow = flows.find(address);
-        Counts.bytes += bytes;
-        auto &quotas = TheGateway()->quotas;
-        const auto cls = quotas.classOf(flow.classIn(scheduler.config()), flow.name());
-        scheduler.chargeExcess(cls, flow.name(), bytes, now);
-        passed_ = quotas.charge(cls, flow.name(), bytes) || passed_;
-    } else {
-        return refuse(line, "give an IPv4 or IPv6 address, or - for a receiver of no class");
-    }
     ++Counts.lines;
+    if (std::holds_alternative<std::monostate>(report.receiver)) {
+        Counts.noClass += report.bytes;
+        scheduler.countExcess(report.bytes);
+        return;
+    }
+    const auto four = std::get_if<in_addr>(&report.receiver);
+    const auto flow = flows.find(four ? Ip::Address(*four) : Ip::Address(std::get<in6_addr>(report.receiver)));
+    Counts.bytes += report.bytes;
+    auto &quotas = TheGateway()->quotas;
+    const auto cls = quotas.classOf(flow.classIn(scheduler.config()), flow.name());
+    scheduler.chargeExcess(cls, flow.name(), report.bytes, now);
+    passed_ = quotas.charge(cls, flow.name(), report.bytes) || passed_;
 }
 
 void
