@@ -16,7 +16,7 @@ QUEUE = 1
 #: Where msfrs-page listens, on this machine alone, and where its unit may keep the last hour.
 PAGE, HISTORY = '127.0.0.1:3880', '/var/lib/msfrs-page/history'
 PORTS = {'redirect': ('intercept', 3129, 3130), 'tproxy': ('tproxy', 3131, 3132)}
-LOG_FORMAT = ('%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %ssl::>sni %[un %Sh/%<a %msfrs::class %msfrs::user '
+LOG_FORMAT = ('%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %#ssl::>sni %[un %Sh/%<a %msfrs::class %msfrs::user '
               '%msfrs::wait %msfrs::total_wait %msfrs::exchanges %msfrs::exchange_wait %msfrs::bytes %msfrs::quanta '
               '%msfrs::window/%msfrs::window_limit %msfrs::refusal %msfrs::over_quota %master_xaction')
 BY = '# Written by msfrsctl setup; msfrsctl setup --undo puts back what was here before.\n'

@@ -17,7 +17,7 @@ from fieldtrial.load import client_hellos
 from background import wait_until
 from iptables_script import MODES, up
 from resolver import NXDOMAIN, SERVFAIL, SILENT, Resolver
-from site_in_namespaces import AF, PATIENCE, SERVER, connection, sh
+from site_in_namespaces import AF, CLIENT, PATIENCE, SERVER, connection, sh
 from test_transparent_squid import BODY, EXAMPLE, NAME, gateway, origin  # noqa: F401  (fixtures)
 
 #: A name that only users can resolve; the class of `updates` in the example contains it.
@@ -213,3 +213,13 @@ def test_an_access_rule_by_address_sees_where_a_tunnel_goes(site, gateway, names
     hello = client_hellos.KINDS['tls1.3'](INNER, random.Random(1))
     assert [arrives(site, hello, family) for family in (4, 6)] == [False, True]
     assert names.asked == []
+
+
+def test_a_name_cannot_forge_a_line_of_the_log(site, gateway, names, counting):
+    """A client may put any bytes into its ClientHello."""
+    configured(gateway)
+    with running(gateway):
+        hello = client_hellos.client_hello('a b\n1.000 1 198.18.1.9 TCP_TUNNEL/200', random.Random(1))
+        assert arrives(site, client_hellos.Hello((client_hellos.records(hello),), ''), 4)
+    for line in gateway.logged(2):
+        assert (line['client'], line['sni']) == (CLIENT[4], 'a%20b%0A1.000%201%20198.18.1.9%20TCP_TUNNEL/200')
