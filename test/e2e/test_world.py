@@ -499,6 +499,15 @@ def test_a_cell_with_groups_of_users_leaves_the_same_records(tmp_path, monkeypat
     assert (tmp_path / 'cbr1-received.csv').stat().st_size > 100
 
 
+def test_a_router_passes_all_kinds_of_connections(tmp_path):
+    """As the share of others is measured against it."""
+    run_cell(tmp_path, 'router', 'internet', connections=2, drain_s=10)
+    with open(tmp_path / 'connections.csv', newline='', encoding='utf-8') as file:
+        rows = list(csv.DictReader(file))
+    assert [row for row in rows if row['works'] != '1'] == []
+    assert len(rows) == 2 * len({row['kind'] for row in rows}) == 2 * 37
+
+
 def test_a_cell_that_cannot_run_says_why_and_leaves_nothing(tmp_path):
     def own():
         return {name for name in namespaces() if name.startswith(f'msfrs-{os.getpid()}-')}
