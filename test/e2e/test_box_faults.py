@@ -35,7 +35,8 @@ class Disk:
     def __init__(self, path):
         self.path, self._files = path, 0
         path.mkdir()
-        subprocess.run(('mount', '-t', 'tmpfs', '-o', 'size=128k,nr_inodes=16,mode=1777', 'msfrs-test', path), check=True)
+        subprocess.run(('mount', '-t', 'tmpfs', '-o', 'size=128k,nr_inodes=16,mode=1777', 'msfrs-test', path),
+                       check=True)
 
     def fill(self):
         """Leaves neither a block nor a file."""
@@ -183,7 +184,8 @@ class Watch:
         world, directory = link.world, link.gateway.directory
         (directory / 'share/msfrs').mkdir(parents=True)
         (directory / 'share/msfrs/iptables').symlink_to(ROOT / 'conf/iptables')
-        (directory / 'iptables.conf').write_text(f'inside = {LAN}\nredirect-ports = {INTERCEPT_PORT},{INTERCEPT_TLS_PORT}\n')
+        (directory / 'iptables.conf').write_text(
+            f'inside = {LAN}\nredirect-ports = {INTERCEPT_PORT},{INTERCEPT_TLS_PORT}\n')
         self._log = world.directory / 'watch.log'
         world.start(world.gateway, ['env', f'PYTHONPATH={ROOT}', sys.executable, '-c', CTL, directory, 'watch', '--etc',
                                     directory, '--squid', link.gateway.installation.program, '--squid-conf',

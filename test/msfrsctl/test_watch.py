@@ -9,7 +9,8 @@ IDLE, WAITS = 'LISTEN 0 128 *:3129 *:*\n', 'LISTEN 3 128 *:3129 *:*\n'
 @pytest.fixture
 def watched(gateway):
     gateway.machine.files.update({'/opt/msfrs/share/msfrs': '', SCRIPT: ''})
-    gateway.machine.programs.update({f'{SCRIPT} drain': 'msfrs-iptables: drained\n', str(gateway.squid): '', 'ss': IDLE})
+    gateway.machine.programs.update({f'{SCRIPT} drain': 'msfrs-iptables: drained\n', str(gateway.squid): '',
+                                     'ss': IDLE})
     return gateway
 
 
