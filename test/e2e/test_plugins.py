@@ -11,7 +11,7 @@ import pytest
 from background import PATIENCE
 from fieldtrial.base.paths import ROOT
 from fieldtrial.site.netns import temporary_directory
-from gateway import LISTENING, harm
+from gateway import LISTENING, NARROW, harm
 from installation import SQUID
 
 BASE = '''\
@@ -203,12 +203,19 @@ __attribute__((visibility("default"))) const struct msfrs_plugin msfrs_plugin = 
 @pytest.mark.sanitized
 @pytest.mark.link(users=(1, 1, 1))
 def test_a_scheduler_whose_answers_are_wrong(place, slow_link):
-    """It picks none of the waiting requests: Squid reports that and continues without it, for these requests and later
-    ones."""
+    """It picks none of the waiting requests: Squid reports that and continues without it."""
     path = place / 'other.so'
     compile_shared(path, WRONG)
-    gateway = slow_link.gateway.start(f'msfrs_arbiter {path}')
+    gateway = slow_link.gateway.start(NARROW, f'msfrs_arbiter {path}')
     assert all(fetch.wait().good for fetch in [slow_link.users.get(slow_link.of('gold')[0]) for _ in range(3)])
+    # New requests are not unscheduled: drr takes its place at once.
+    first = slow_link.users.get(slow_link.of('silver')[0], gate='open')
+    gateway.wait_for(queued=0, in_flight=1)
+    second = slow_link.users.get(slow_link.of('gold')[0])
+    gateway.wait_for(queued=1, in_flight=1)
+    assert gateway.report()['arbiter'] == 'drr'
+    slow_link.origin.open_gate('open')
+    assert first.wait().good and second.wait().good
     gateway.stop()
     told = harm(gateway.cache_log())
     assert told and all('ERROR: msfrs: the scheduler failed in hold: scheduler other is wrong: pick named neither an '

@@ -22,13 +22,22 @@ namespace
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time RestartAfter = 10 * Second;
 
+/// the same shares by the simplest of our schedulers, and no other plugin
+RequestConfig
+Simple(RequestConfig config)
+{
+    config.arbiter = {"drr", {}};
+    config.admission = RequestConfig().admission;
+    return config;
+}
+
 } // namespace
 
 Uplink::Uplink(Gateway &gateway, const RequestConfig &config):
     gateway_(gateway),
     config_(config)
 {
-    start();
+    start(config_);
 }
 
 Uplink::~Uplink()
@@ -37,17 +46,17 @@ Uplink::~Uplink()
 }
 
 void
-Uplink::start()
+Uplink::start(const RequestConfig &config)
 {
     RequestHost host;
     host.log = &Gateway::Log;
     host.random = [this] { return gateway_.random(); };
     const auto now = Gateway::Now();
-    const auto ledger = JoinWorkerLedger(config_, now);
+    const auto ledger = JoinWorkerLedger(config, now);
     host.ledger = ledger;
-    scheduler_ = std::make_unique<RequestScheduler>(config_, host, now);
+    scheduler_ = std::make_unique<RequestScheduler>(config, host, now);
     ledger_ = ledger;
-    TellClasses(config_);
+    TellClasses(config);
 }
 
 void
@@ -65,13 +74,15 @@ Uplink::change(const RequestConfig &config)
         }
         renumber(config);
         config_ = config;
+        startAt_ = 0;
         if (ledger_)
             ledger_->configured(NumberOf(config_));
         TellClasses(config_);
     } else { // reconfiguring after a failure
         const auto previous = std::exchange(config_, config);
         try {
-            start();
+            start(config_);
+            startAt_ = 0;
         } catch (...) {
             config_ = previous;
             throw;
@@ -106,34 +117,55 @@ Uplink::releaseAll()
 void
 Uplink::failed(const char * const what, const char * const why) noexcept
 {
+    const auto simple = startAt_ > 0; // this is the one that has failed
     debugs(97, DBG_CRITICAL, "ERROR: msfrs: the scheduler failed in " << what << ": " << why <<
-           "; its " << tickets_.size() << " requests go on unscheduled and a new scheduler starts in " <<
+           "; its " << tickets_.size() << " requests go on unscheduled, " <<
+           (simple ? "as do new ones" : "new ones are scheduled by drr") << ", and it is tried again in " <<
            RestartAfter / Second << " seconds");
     releaseAll();
     scheduler_.reset();
     ledger_.reset();
     startAt_ = Gateway::Now() + RestartAfter;
     gateway_.wakeBy(startAt_);
+    if (simple)
+        return;
+    try {
+        start(Simple(config_));
+    } catch (const std::exception &e) {
+        debugs(97, DBG_CRITICAL, "ERROR: msfrs: drr does not start: " << e.what());
+    }
+}
+
+/// after a failure: schedules as configured again
+void
+Uplink::restart()
+{
+    startAt_ = 0;
+    try {
+        if (scheduler_)
+            scheduler_->reconfigure(config_, Gateway::Now());
+        else
+            start(config_);
+        debugs(97, DBG_IMPORTANT, "msfrs: scheduling again");
+    } catch (const ConfigError &e) { // a scheduler that runs is as it was
+        debugs(97, DBG_CRITICAL, "ERROR: msfrs: " << e.what());
+        startAt_ = Gateway::Now() + RestartAfter;
+    } catch (const std::exception &e) {
+        failed("restart", e.what());
+    }
 }
 
 msfrs_time
 Uplink::tick()
 {
-    if (!scheduler_ && Gateway::Now() >= startAt_) {
-        try {
-            start();
-            debugs(97, DBG_IMPORTANT, "msfrs: scheduling again");
-        } catch (const std::exception &e) {
-            debugs(97, DBG_CRITICAL, "ERROR: msfrs: " << e.what());
-            startAt_ = Gateway::Now() + RestartAfter;
-        }
-    }
+    if (startAt_ && Gateway::Now() >= startAt_)
+        restart();
     msfrs_time next = 0;
     attempt("tick", [&next](auto &scheduler, const auto now) {
         next = scheduler.tick(now);
         AnswerAboutAddresses(scheduler.config(), now);
     });
-    return scheduler_ ? next : startAt_;
+    return scheduler_ && !(startAt_ && startAt_ < next) ? next : startAt_;
 }
 
 } // namespace msfrs::squid

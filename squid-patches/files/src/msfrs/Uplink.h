@@ -19,8 +19,8 @@ namespace msfrs::squid
 {
 
 /// A link: its scheduler, the tickets that this knows, and its failures.
-/// Fails open: a scheduler that throws is dropped, its requests continue unscheduled, and a new one starts a
-/// little later.
+/// Fails open, within shares: a scheduler that throws is dropped, and its requests continue unscheduled. A simple
+/// one schedules new requests at once, until the configured one is tried again a little later.
 class Uplink
 {
 public:
@@ -30,7 +30,7 @@ public:
 
     Uplink(Uplink &&) = delete; // no copying or moving of any kind
 
-    /// nil for a while after a failure
+    /// nil for a while after a failure of the simple one, too
     const RequestScheduler *scheduler() const { return scheduler_.get(); }
 
     /// the configuration that the scheduler was made with, or will be made with again
@@ -62,9 +62,10 @@ public:
     void noteWait() { gateway_.wakeBy(Gateway::Now() + config_.maxWait); }
 
 private:
-    void start();
+    void start(const RequestConfig &);
     void renumber(const RequestConfig &);
     void failed(const char *what, const char *why) noexcept;
+    void restart();
     void releaseAll();
 
     Gateway &gateway_;
@@ -72,7 +73,7 @@ private:
     std::shared_ptr<SharedLedger> ledger_; ///< of scheduler_; nil if this process has the link to itself
     std::unique_ptr<RequestScheduler> scheduler_;
     Tickets tickets_;
-    msfrs_time startAt_ = 0; ///< without a scheduler: when to start one
+    msfrs_time startAt_ = 0; ///< after a failure: when to schedule as configured again; 0: that is done already
 };
 
 template <class Job>
