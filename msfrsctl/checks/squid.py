@@ -9,6 +9,10 @@ from .. import accesslog, parsed, text
 
 #: Bytes read from the end of cache.log.
 TAIL = 1 << 18
+#: A line about refused requests, and the user of the latest.
+REFUSED = re.compile(r'requests? refused.* user (\S+): ')
+FRONT = ('{} usually is a filter, a NAT or a router in front of many users, who are one user to Squid: put the gateway '
+         'before it, or give it a class with the weight of them all (gateway.md); otherwise one device that floods')
 #: Most warnings of cache.log that are shown, latest first.
 MOST = 5
 
@@ -65,7 +69,9 @@ def cache_log(site):
         return
     said = re.findall(r'\| ((?:WARNING|ERROR): msfrs.*)', log)
     for line in list(dict.fromkeys(reversed(said)))[:MOST]:
-        yield Finding(NOTE if line.startswith('WARNING') else WARNING, f'{os.path.basename(path)}: {line}')
+        user = REFUSED.search(line)
+        yield Finding(NOTE if line.startswith('WARNING') and not user else WARNING, f'{os.path.basename(path)}: {line}',
+                      FRONT.format(user[1]) if user else '')
     if not said:
         yield Finding(OK, f'{path} has no warnings of msfrs')
 

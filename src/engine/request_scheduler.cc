@@ -98,12 +98,12 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
 }
 
 /// The request has left the engine unserved; its owner answers the client and calls done().
-void RequestScheduler::Impl::refuse(Request &r, const msfrs_time now, const msfrs_reason why)
+void RequestScheduler::Impl::refuse(Request &r, const msfrs_time now, const Refusal why)
 {
     r.item = nullptr;
     r.totalWait += std::max<msfrs_time>(now - r.waitingSince, 0);
     change(r, Request::State::Refused);
-    why == MSFRS_DROPPED ? r.owner->dropped() : r.owner->expired(); // may call back; do not use r any more
+    why == Refusal::None ? r.owner->expired() : r.owner->dropped(why); // may call back; do not use r any more
 }
 
 /// The admission control has dropped a waiting request; the engine no longer has it.
@@ -111,7 +111,7 @@ void RequestScheduler::Impl::lose(Request &r, const msfrs_time now)
 {
     ++r.stats->refusedAdmission;
     if (&r != arriving)
-        return refuse(r, now, MSFRS_DROPPED);
+        return refuse(r, now, Refusal::Admission);
     r.item = nullptr;
     arriving = nullptr; // hold() reports it: the owner does not have the request yet
 }
@@ -155,7 +155,7 @@ void RequestScheduler::Impl::expire(const msfrs_time now)
             if (r.firstWait < 0) {
                 engine->remove(*r.item, now, MSFRS_EXPIRED);
                 ++r.stats->expired;
-                refuse(r, now, MSFRS_EXPIRED);
+                refuse(r, now, Refusal::None);
             } else {
                 engine->pickThis(*r.item, now);
                 grant(r, now);
@@ -231,7 +231,7 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
     };
     if (flow.fresh + self.waitingElsewhere(flow) >= self.config.maxPerUser)
         return refused(slot.stats->refusedPerUser, Refusal::PerUser);
-    if (self.waiting.size() + self.others->queued >= self.config.maxQueued)
+    if (self.waiting.size() + self.others->queued >= self.config.maxQueued && !self.makeRoom(flow, now))
         return refused(slot.stats->refusedTotal, Refusal::Total);
     auto request = std::make_unique<Request>(owner, since > 0 ? since : now);
     request->stats = slot.stats;

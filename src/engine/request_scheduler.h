@@ -50,6 +50,9 @@ struct PathSample {
     bool counted = true;                  ///< whether the kernel counts these
 };
 
+/// Why a request was refused.
+enum class Refusal { None, PerUser, Total, Admission };
+
 /// The host's side of one request.
 class RequestOwner {
 public:
@@ -60,8 +63,9 @@ public:
     /// The request waited longer than max_wait and was removed from its queue: answer the client and call done(). Never
     /// called for a paused response or a later exchange: those are granted when they have waited too long.
     virtual void expired() = 0;
-    /// The same if the AQM dropped the request while it was queued, as a victim or when its turn came.
-    virtual void dropped() { expired(); }
+    /// The same if the request lost its place in the queue. \param why Admission: the AQM dropped it, as a victim or
+    /// when its turn came; Total: the queue is full, and its user has most requests in it
+    virtual void dropped(Refusal why) { static_cast<void>(why), expired(); }
     /// Whether the server has fallen silent, so that another request can have the slot. Called about 40 times a second
     /// while SERVED. If it returns true, the request is RESTING. Must not call the scheduler; must not throw.
     virtual bool silent(msfrs_time now) { return static_cast<void>(now), false; }
@@ -102,17 +106,16 @@ struct RequestConfig {
     std::vector<ClassConfig> classes; ///< at least one
     uint32_t defaultClass = 0;        ///< index into classes
     msfrs_time maxWait = 60'000'000'000; ///< ns, > 0: longest wait of a request
-    uint32_t maxPerUser = 256;        ///< queued requests of one user, >= 1
-    uint32_t maxQueued = 65536;       ///< queued requests in all, >= 1: bounds memory
+    uint32_t maxPerUser = 16384;      ///< queued requests of one user, >= 1; by default as many as of all
+    /// Queued requests in all, >= 1: bounds memory and descriptors. When so many wait, the last one of the user with
+    /// most of them for its weight is refused.
+    uint32_t maxQueued = 16384;
     PluginChoice arbiter{"msf", {}};
     PluginChoice admission{"none", {}}; ///< "none" or an AQM
     std::string pluginDir;            ///< directory of plugins; empty: the installed one
 
     bool byBytes() const { return window.law == WindowLaw::Bytes && quantum > 0; }
 };
-
-/// Why hold() refused.
-enum class Refusal { None, PerUser, Total, Admission };
 
 /// What the host provides for the scheduler.
 struct RequestHost {

@@ -237,7 +237,12 @@ struct RequestScheduler::Impl {
     /// A turn is over; called before anything is changed.
     void learn(const Request &);
     void grant(Request &, msfrs_time now);
-    void refuse(Request &, msfrs_time now, msfrs_reason);
+    /// \param why None: it has waited too long
+    void refuse(Request &, msfrs_time now, Refusal why);
+    /// The queue is full, and a request of this user arrives: the user with most requests waiting for its weight, the
+    /// arrival counted, loses its last one.
+    /// \returns whether there is room now; if not, the arrival is that last one
+    bool makeRoom(const NamedFlow &, msfrs_time now);
     void lose(Request &, msfrs_time now);
     void pump(msfrs_time now);
     void expire(msfrs_time now);

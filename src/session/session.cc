@@ -184,10 +184,10 @@ void Session::expired()
     holder_.expired();
 }
 
-void Session::dropped()
+void Session::dropped(const Refusal why)
 {
     state_ = State::Refused;
-    holder_.dropped();
+    holder_.dropped(why);
 }
 
 bool Session::silent(const msfrs_time now)

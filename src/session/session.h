@@ -43,7 +43,7 @@ public:
     virtual void granted() = 0;
     /// The request waited too long, or was not admitted: answer the client, then call finish() and end().
     virtual void expired() = 0;
-    virtual void dropped() = 0;
+    virtual void dropped(Refusal why) = 0;
     /// A quantum is over: wait for the bytes that arrive during the pause, or read them ahead.
     /// \param rest bytes still to be read, including unread ones; negative: unknown. When all have arrived, call
     ///        arrived().
@@ -106,7 +106,7 @@ private:
     /* RequestOwner API */
     void granted() override;
     void expired() override;
-    void dropped() override;
+    void dropped(Refusal why) override;
     bool silent(msfrs_time now) override;
     PathSample path(const msfrs_time now) override { return server_.path(now); }
     bool asked() const override { return exchange_.state() == Exchange::State::Asked; }

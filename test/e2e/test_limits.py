@@ -75,6 +75,39 @@ def test_a_thousand_queued_requests_are_all_answered(slow_link):
     assert gateway.total('requests') == 1007
 
 
+@pytest.mark.parametrize('count', (400, 500))
+def test_one_address_may_have_the_whole_queue(slow_link, count):
+    """A filter, a NAT or a carrier's NAT in front of the gateway is one user."""
+    gateway = slow_link.gateway.start(NARROW, 'msfrs_queue max_wait=10min')
+    hold_up(slow_link)
+    front = slow_link.of('gold')[0]
+    waiting = [slow_link.users.get(front, via='intercept') for _ in range(count)]
+    gateway.wait_for(queued=count, in_flight=1)
+    slow_link.origin.open_gate('open')
+    assert all(fetch.wait(3 * PATIENCE).good for fetch in waiting)
+    assert refusals(slow_link) == {}
+
+
+@pytest.mark.sanitized
+def test_in_a_full_queue_the_user_with_most_loses_its_last(slow_link):
+    gateway = slow_link.gateway.start(NARROW, 'msfrs_queue max_queued=3 max_wait=90s')
+    hold_up(slow_link)
+    greedy, modest = slow_link.of('gold')
+    waiting = []
+    for count in (1, 2, 3):
+        waiting.append(slow_link.users.get(greedy))
+        gateway.wait_for(queued=count, in_flight=1)
+    other = slow_link.users.get(modest, via='intercept')
+    assert_refused(waiting.pop(), 'Too many requests of all users are waiting', 90)
+    gateway.wait_for(queued=3, in_flight=1)
+    assert_refused(slow_link.users.get(greedy), 'Too many requests of all users are waiting', 90)
+    slow_link.origin.open_gate('open')
+    assert all(fetch.wait().good for fetch in (*waiting, other))
+    assert refusals(slow_link) == {('gold', 'total'): 2}
+    refused = [row['refusal'] for row in rows_of(slow_link, greedy.v4, 4) if row['status'] == '503']
+    assert refused == ['MSFRS_QUEUE_FULL'] * 2
+
+
 @pytest.mark.sanitized
 def test_too_many_of_one_user(slow_link):
     gateway = slow_link.gateway.start(NARROW, 'msfrs_queue max_per_user=3 max_wait=90s')

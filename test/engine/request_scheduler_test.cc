@@ -95,6 +95,50 @@ TEST_F(RequestSchedulerTest, RefusesWhatIsTooManyInAll)
     EXPECT_TRUE(hold(1, "x", "x").request);
 }
 
+TEST_F(RequestSchedulerTest, OneUserMayHaveTheWholeQueue)
+{
+    start(1);
+    hold(0, "u", "served");
+    for (int n = 0; n < 500; ++n)
+        EXPECT_TRUE(hold(0, "u", "q").request);
+}
+
+TEST_F(RequestSchedulerTest, InAFullQueueTheUserWithMostForItsWeightLosesItsLast)
+{
+    config.maxQueued = 6;
+    start(1);
+    hold(0, "u", "served");
+    auto &first = hold(0, "u", "first");
+    for (int n = 0; n < 3; ++n)
+        hold(0, "u", "q");
+    auto &last = hold(0, "u", "last");
+    auto &modest = hold(1, "w", "modest");
+    EXPECT_TRUE(hold(1, "v", "v").request);
+    EXPECT_EQ(last.expiries, 1);
+    EXPECT_EQ(report("gold").refusedTotal, 1u);
+    EXPECT_EQ(hold(0, "u", "again").refusal, Refusal::Total) << "its own would be the last";
+    EXPECT_EQ(first.expiries + modest.expiries, 0);
+    EXPECT_EQ(report("gold").refusedTotal, 2u);
+    EXPECT_EQ(report("bronze").refusedTotal, 0u);
+}
+
+TEST_F(RequestSchedulerTest, WhatHasBegunIsNotRefusedForRoom)
+{
+    config.maxQueued = 2;
+    start(1);
+    auto &tunnel = hold(0, "u", "tunnel");
+    s->charge(*tunnel.request, 100, clock.now());
+    tunnel.isSilent = true;
+    clock.advance(Second);
+    s->tick(clock.now());
+    auto &served = hold(1, "v", "served");
+    EXPECT_FALSE(s->again(*tunnel.request, clock.now())) << "it waits";
+    EXPECT_TRUE(hold(1, "v", "q").request);
+    EXPECT_EQ(hold(1, "v", "x").refusal, Refusal::Total);
+    EXPECT_EQ(tunnel.expiries, 0);
+    done(served);
+}
+
 TEST_F(RequestSchedulerTest, ExpiresWhatWaitsTooLongAtItsTime)
 {
     config.maxWait = 10 * Second;

@@ -30,7 +30,7 @@ struct Peer final : SessionHolder, ServerConnection {
     msfrs_time now() const override { return clock.now(); }
     void granted() override { ++grants; }
     void expired() override { ++expiries; }
-    void dropped() override { ++drops; }
+    void dropped(Refusal) override { ++drops; }
     void paused(const int64_t rest, const int64_t size) override
     {
         pauses.push_back(rest);

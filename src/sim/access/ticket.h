@@ -60,7 +60,7 @@ private:
     msfrs_time now() const override { return gateway_.clock_.now(); }
     void granted() override;
     void expired() override { finish(true); }
-    void dropped() override { finish(true); }
+    void dropped(msfrs::Refusal) override { finish(true); }
     void paused(int64_t rest, int64_t least) override;
 
     /* ServerConnection API */

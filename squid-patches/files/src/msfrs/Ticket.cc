@@ -470,9 +470,9 @@ Ticket::expired()
 }
 
 void
-Ticket::dropped()
+Ticket::dropped(const Refusal why)
 {
-    conclude(Verdict::Kind::notAdmitted);
+    conclude(Verdict::KindOf(why));
 }
 
 /// ends the wait in the queue, if there is one

@@ -133,7 +133,7 @@ private:
     msfrs_time now() const override { return Gateway::Now(); }
     void granted() override;
     void expired() override;
-    void dropped() override;
+    void dropped(Refusal why) override;
     void paused(int64_t rest, int64_t least) override;
     std::string host() const override;
     uint64_t id() const override;
