@@ -21,10 +21,14 @@ LOG_FORMAT = ('%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %#ssl::>sni %[un %Sh/%
               '%msfrs::window/%msfrs::window_limit %msfrs::refusal %msfrs::over_quota %master_xaction')
 BY = '# Written by msfrsctl setup; msfrsctl setup --undo puts back what was here before.\n'
 #: Directives that are written unless squid.conf has them.
-TIMES = (
-    ('read_timeout', '124 minutes',
+DEFAULTS = (
+    ('on_unsupported_protocol', ('tunnel all',),
+     '# What is neither TLS nor HTTP (SSH, VPNs, messengers, games), or whose server speaks first, passes as a tunnel.'),
+    ('http_upgrade_request_protocols', ('OTHER allow all', 'h2c deny all'),
+     '# WebSockets, and whatever else a client asks to switch to. Without h2c, the answer comes by HTTP/1.1.'),
+    ('read_timeout', ('124 minutes',),
      '# Push services and SSH leave a connection idle: as long as a NAT keeps it (RFC 5382), not for 15 minutes.'),
-    ('shutdown_lifetime', '5 seconds',
+    ('shutdown_lifetime', ('5 seconds',),
      '# A restart waits that long for open tunnels, and then cuts them; by default 30 seconds.'))
 #: A whole squid.conf, where there is none.
 WHOLE = BY + 'include {own}\nhttp_access deny all\ncoredump_dir none\nvisible_hostname gateway\n'
@@ -32,7 +36,7 @@ WHOLE = BY + 'include {own}\nhttp_access deny all\ncoredump_dir none\nvisible_ho
 
 def squid_part(answers, others, certificate, log):
     """Our part of squid.conf. others: SquidConf of all other lines, or None; log: path of our access_log."""
-    has = {line.words[0].rpartition(':')[2] for name in ('http_port', 'https_port')
+    has = {line.words[0].rpartition(':')[2]: line.words[0] for name in ('http_port', 'https_port')
            for line in (others.all(name) if others else ()) if line.words}
     word, http, https = PORTS[answers.mode]
     said = [f'{HEAD}', '# The link and the classes.', 'msfrs on', link(answers)]
@@ -55,16 +59,17 @@ def squid_part(answers, others, certificate, log):
                  'sslproxy_session_cache_size 0']
     said += ['', '# Access control.', f'acl msfrs_users src {answers.users}',
              'acl msfrs_web port 80 443 21 1025-65535', 'acl msfrs_tls port 443',
-             'http_access deny !msfrs_web', 'http_access deny CONNECT !msfrs_tls',
+             f'acl msfrs_intercepted myportname {" ".join(has.get(str(port), str(port)) for port in (http, https))}',
+             'http_access deny !msfrs_web', 'http_access deny CONNECT !msfrs_tls !msfrs_intercepted',
              'http_access allow manager localhost', 'http_access deny manager',
              'http_access deny to_localhost', 'http_access deny to_linklocal', 'http_access allow msfrs_users',
              'http_access allow localhost', '', '# Why requests were held: msfrsctl why.',
              f'logformat msfrsctl {LOG_FORMAT}',
              '# When the file system is full, lines are lost; the default of on-error ends Squid.',
              f'access_log stdio:{log} logformat=msfrsctl on-error=drop']
-    for name, value, why in TIMES:
+    for name, values, why in DEFAULTS:
         if not (others and others.all(name)):
-            said += ['', why, f'{name} {value}']
+            said += ['', why, *(f'{name} {value}' for value in values)]
     return '\n'.join(said) + '\n'
 
 
