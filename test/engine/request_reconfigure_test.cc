@@ -248,7 +248,7 @@ TEST_F(ReconfigureTest, LimitsChangeAndLoseNobody)
     config.maxQueued = 1;
     config.maxPerUser = 1;
     reconfigure();
-    EXPECT_EQ(hold(0, "zoe", "z").refusal, Refusal::Total);
+    EXPECT_EQ(hold(1, "zoe", "z").refusal, Refusal::Total) << "cid has no more for its weight";
     finish();
 }
 
