@@ -174,6 +174,8 @@ public:
     /// old item has left and the new one was never judged. Only with Cost::Measured.
     /// \returns the new item, with the same host pointer; `item` is freed
     msfrs_item *move(msfrs_item &item, msfrs_flow &to, msfrs_time now);
+    /// What an item in service was charged in advance for resource 0 is not refunded.
+    void forfeit(msfrs_item &);
     /// Ends an item in service and frees it.
     void done(msfrs_item &, msfrs_time now);
 

@@ -45,6 +45,12 @@ void Engine::use(msfrs_item &item, const uint32_t resource, const int64_t amount
         schedOps_->charged(schedState_, item.flow, &item, resource, amount - covered, now);
 }
 
+void Engine::forfeit(msfrs_item &item)
+{
+    auto &used = costsOf(item).used[0];
+    used = std::max(used, item.est[0]);
+}
+
 void Engine::chargeQueued(msfrs_item &item, const int64_t amount, const msfrs_time now)
 {
     auto &record = static_cast<ItemRecord &>(item);

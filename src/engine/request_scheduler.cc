@@ -65,7 +65,7 @@ RequestScheduler::Impl::Estimate RequestScheduler::Impl::estimate(const bool fre
 
 void RequestScheduler::Impl::learn(const Request &r)
 {
-    if (!r.first)
+    if (!r.first || r.item->attained == 0) // servers that do not answer say nothing about answers
         return;
     const auto used = static_cast<double>(std::min(r.item->attained, config.quantum));
     firstQuantum += firstQuantum > 0 ? (used - firstQuantum) / 64 : used; // a mean of about 64 turns
@@ -76,14 +76,19 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
 {
     const bool readsOn = r.state == Request::State::Early;
     const auto wait = readsOn ? 0 : std::max<msfrs_time>(now - r.waitingSince, 0);
-    change(r, Request::State::Served);
+    if (!readsOn) {
+        r.arrivals.begin(now, roundTrip(r.base));
+        if (r.item->attained == 0)
+            expectAnswer(r, now);
+    }
+    change(r, Request::State::Served, now);
     r.totalWait += wait;
     ++r.quanta;
     ++r.stats->quanta;
     r.first = r.item->attained == 0;
     r.quantumLeft = (readsOn ? std::max<int64_t>(r.quantumLeft, 0) : 0) + config.quantum - pay(r, now);
     r.beyond = false;
-    book(r);
+    book(r, now);
     r.askedMore &= readsOn;
     if (r.firstWait < 0) {
         r.firstWait = wait;
@@ -102,7 +107,7 @@ void RequestScheduler::Impl::refuse(Request &r, const msfrs_time now, const Refu
 {
     r.item = nullptr;
     r.totalWait += std::max<msfrs_time>(now - r.waitingSince, 0);
-    change(r, Request::State::Refused);
+    change(r, Request::State::Refused, now);
     why == Refusal::None ? r.owner->expired() : r.owner->dropped(why); // may call back; do not use r any more
 }
 
@@ -174,15 +179,17 @@ void RequestScheduler::Impl::restSilent(const msfrs_time now)
     for (const auto list : {&served, &early}) {
         for (auto next = list->begin(); next != list->end();) {
             auto &r = **next++;
-            if (!r.owner->silent(now))
+            if (!r.owner->silent(now)) {
+                book(r, now); // its answer may be overdue
                 continue;
+            }
             const auto &flow = static_cast<const NamedFlow &>(*r.item->flow);
             r.cls = flow.cls;
             r.user = flow.name();
             r.countHeld(now);
             end(r, now);
             r.item = nullptr;
-            change(r, Request::State::Resting);
+            change(r, Request::State::Resting, now);
         }
     }
 }
@@ -192,6 +199,8 @@ void RequestScheduler::Impl::end(Request &r, const msfrs_time now)
 {
     if (r.state == Request::State::Served) {
         learn(r);
+        if (r.item->attained == 0)
+            engine->forfeit(*r.item); // it had a turn that others could have used
         engine->done(*r.item, now);
     } else {
         engine->remove(*r.item, now, MSFRS_GONE);
@@ -283,7 +292,9 @@ Request *RequestScheduler::adopt(RequestOwner &owner, const uint32_t cls, const 
     ++slot.stats->requests;
     ++slot.stats->quanta;
     self.enter(*r, Request::State::Served);
-    self.book(*r);
+    r->arrivals.begin(now, self.roundTrip(0));
+    self.expectAnswer(*r, now);
+    self.book(*r, now);
     self.touch(*r->item->flow);
     self.tell(now);
     self.noteWindow(*r);

@@ -7,6 +7,7 @@
 #include "engine/request_config.h"
 #include "engine/request_scheduler.h"
 #include "engine/wait_histogram.h"
+#include "window/arrivals.h"
 #include "window/flight_credit.h"
 #include "window/link_use.h"
 #include "window/paper_window.h"
@@ -61,7 +62,8 @@ public:
     int window = 0;                   ///< receive window, bytes
     int64_t remaining = MSFRS_UNKNOWN; ///< of the response; the item has it as of its latest queueing or expect()
     int64_t stated = INT64_MAX;       ///< least sum of `bytes` and stated remainder; -1: never believed again
-    FlightCredit::Booking booking;    ///< what it may still bring in this turn; none unless Served or Early
+    FlightCredit::Booking booking;    ///< what it is expected to bring in this turn; none unless Served or Early
+    Arrivals arrivals;                ///< what bounds that: bytes and requests so far
     msfrs_time base = 0;              ///< ns: base RTT of its server; 0: not known
 
     // Last, since a release does not read these: fewer cache lines per release make a long queue cheaper.
@@ -179,7 +181,7 @@ struct RequestScheduler::Impl {
         auto &list = listOf(r);
         r.place = list.insert(list.end(), &r);
     }
-    void change(Request &r, const Request::State state)
+    void change(Request &r, const Request::State state, const msfrs_time now)
     {
         auto &from = listOf(r);
         count(r, -1);
@@ -187,7 +189,7 @@ struct RequestScheduler::Impl {
         count(r, 1);
         auto &to = listOf(r);
         to.splice(to.end(), from, r.place); // r.place stays valid
-        book(r);
+        book(r, now);
     }
     /// counts a request among those of its state, or takes it out (by = -1)
     static void count(const Request &r, const int by)
@@ -212,8 +214,10 @@ struct RequestScheduler::Impl {
     Estimate estimate(bool fresh, int64_t remaining) const;
     /// A stated size, or unknown if it is implausible.
     static int64_t Believable(int64_t bytes);
-    /// Books what a response may still bring in this turn.
-    void book(Request &);
+    /// Books what a response is expected to bring in this turn.
+    void book(Request &, msfrs_time now);
+    /// Its server has a request to answer.
+    void expectAnswer(Request &, msfrs_time now);
     double roundTrip(msfrs_time base) const;
     /// Rate at which responses here may arrive, as a share of C.
     double takenHere() const { return credit.rate() / (config.rate / 8); }

@@ -29,7 +29,7 @@ void RequestScheduler::expect(Request &r, const int64_t remaining, const msfrs_t
     if (!r.item)
         return;
     impl_->engine->expect(*r.item, r.remaining, now);
-    impl_->book(r);
+    impl_->book(r, now);
 }
 
 void RequestScheduler::expectAtLeast(Request &r, const int64_t remaining, const msfrs_time now)
@@ -49,6 +49,7 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
     r.bytes += bytes;
     if (r.remaining != MSFRS_UNKNOWN)
         r.remaining = r.remaining >= bytes ? r.remaining - bytes : MSFRS_UNKNOWN;
+    r.arrivals.arrived(bytes, now, self.roundTrip(r.base));
     if (r.item && bytes > 0)
         self.law->arrived(r, bytes);
     r.stats->bytes += static_cast<uint64_t>(bytes);
@@ -59,7 +60,7 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
         else
             self.engine->chargeQueued(*r.item, bytes, now);
         r.quantumLeft -= bytes;
-        self.book(r);
+        self.book(r, now);
         if (self.blocked && self.law->opensByBytes())
             self.pump(now);
     } else if (r.state == Request::State::Paused) {
@@ -87,7 +88,7 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
     if (self.engine->totals().queued.items == 0 && !self.wanted() && self.law->within()) {
         r.quantumLeft = std::max<int64_t>(r.quantumLeft, 0) + self.config.quantum;
         r.beyond = false;
-        self.book(r);
+        self.book(r, now);
         ++r.quanta;
         ++r.stats->quanta;
         return true;
@@ -110,7 +111,7 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
 void RequestScheduler::Impl::queueAgain(Request &r, const Request::State state, const msfrs_time now)
 {
     r.waitingSince = now;
-    change(r, state);
+    change(r, state, now);
     engine->expect(*r.item, r.remaining, now);
     engine->requeue(*r.item, estimate(false, r.remaining).data(), now, std::max<int64_t>(r.quantumLeft, 0));
 }
@@ -120,7 +121,7 @@ void RequestScheduler::Impl::queueAgain(Request &r, const Request::State state, 
 bool RequestScheduler::Impl::pause(Request &r, const msfrs_time now)
 {
     r.waitingSince = now;
-    change(r, Request::State::Paused);
+    change(r, Request::State::Paused, now);
     if (!r.askedMore)
         return true;
     renew(r, now);
@@ -131,6 +132,8 @@ void RequestScheduler::askedMore(Request &r, const msfrs_time now)
 {
     auto &self = *impl_;
     if (r.state == Request::State::Served || r.state == Request::State::Early) {
+        self.expectAnswer(r, now);
+        self.book(r, now);
         r.askedMore = !r.first; // a request in a first turn, as after a TLS handshake, is what that turn is for
     } else if (r.state == Request::State::Paused) {
         self.renew(r, now);
@@ -158,7 +161,7 @@ void RequestScheduler::Impl::queueFresh(Request &r, msfrs_flow &flow, const msfr
     r.item = engine->adopt(flow, estimate(true, r.remaining).data(), &r, now, 0, false, r.remaining);
     touch(flow);
     r.waitingSince = now;
-    change(r, Request::State::Queued);
+    change(r, Request::State::Queued, now);
 }
 
 /// \returns whether a request that was just queued may continue at once

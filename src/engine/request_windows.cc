@@ -156,7 +156,12 @@ double RequestScheduler::Impl::leftByOthers() const
     return std::max(1 - floor.others(), floor.inVain() ? 1 - windowParams.target : windowParams.floor);
 }
 
-void RequestScheduler::Impl::book(Request &r)
+void RequestScheduler::Impl::expectAnswer(Request &r, const msfrs_time now)
+{
+    r.arrivals.ask(now, roundTrip(r.base), r.base > 0 ? 2 : 3); // a new connection needs a handshake first
+}
+
+void RequestScheduler::Impl::book(Request &r, const msfrs_time now)
 {
     int64_t bytes = 0;
     if ((r.state == Request::State::Served || r.state == Request::State::Early) && r.item) {
@@ -169,6 +174,8 @@ void RequestScheduler::Impl::book(Request &r)
         else if (r.first && r.item->attained < usual)
             bytes = std::min(bytes, usual - r.item->attained);
         bytes = std::max<int64_t>(bytes, 0);
+        if (!capacity) // a link that becomes slower delays answers: that must not let more be released
+            bytes = r.arrivals.expected(bytes, now);
     }
     credit.book(r.booking, bytes, roundTrip(r.base));
 }
@@ -182,7 +189,7 @@ int RequestScheduler::receiveBuffer(Request &r, const msfrs_time base)
     // The rest of a response that ends with this turn arrives in one RTT: it is booked as no more.
     const auto last = r.remaining != MSFRS_UNKNOWN && r.remaining <= r.quantumLeft ? r.remaining : 0;
     r.window = std::max(byUser, static_cast<int>(std::max(last, std::min(impl_->config.quantum, LeastWindow))));
-    impl_->book(r);
+    impl_->book(r, impl_->engine->latest());
     return r.window;
 }
 

@@ -3,8 +3,8 @@
 /// Admission control in bytes: the rate at which released responses may arrive, against the capacity of the link.
 ///
 /// By Little's law, a response that may have b bytes in flight from a server of base RTT R takes b / (R + q*) of the
-/// link if the bottleneck queue is q*. b follows from its receive window, and is at most the rest of its turn. The
-/// scheduler releases a response while
+/// link if the bottleneck queue is q*. b follows from its receive window, and is at most the rest of its turn, and what
+/// the next round trip is expected to bring (Arrivals). The scheduler releases a response while
 ///
 ///     sum of b / (R + q*)  <  C
 ///

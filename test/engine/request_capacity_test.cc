@@ -4,6 +4,7 @@
 #include "support/requests.h"
 
 #include <gtest/gtest.h>
+#include <set>
 
 namespace msfrs {
 namespace {
@@ -25,6 +26,10 @@ protected:
     {
         for (msfrs_time end = clock.now() + time; clock.now() < end;) {
             charge(owners.front(), static_cast<int64_t>(rate / 800));
+            for (auto &owner : owners) { // what is never answered would leave the window to others
+                if (owner.served && answered_.insert(&owner).second)
+                    s->charge(*owner.request, 1, clock.now());
+            }
             pass(10 * Ms);
         }
     }
@@ -58,6 +63,9 @@ protected:
     CapacityReason why() const { return s->window().capacity->changes.back().why; }
 
     static constexpr PathSample Near = {7, 40 * Ms, 40 * Ms};
+
+private:
+    std::set<const TestOwner *> answered_;
 };
 
 TEST_F(FoundRateTest, BoundsThatCannotBeAreRefused)

@@ -72,6 +72,25 @@ TEST_F(ExchangesTest, WhatItsServerSaysUnaskedIsChargedToItsUser)
     EXPECT_EQ(s->trace(*a.request, clock.now()).bytes, 1000);
 }
 
+/// A release without an answer costs its user what a first quantum brings on average, which dead servers do not change.
+TEST_F(ExchangesTest, WhatIsNeverAnsweredIsPaid)
+{
+    start(1);
+    auto &a = hold(0, "u", "a");
+    read(a, 400);
+    done(a);
+    const auto before = report("gold").service;
+    for (const auto name : {"b", "c", "d"})
+        done(hold(0, "u", name));
+    EXPECT_EQ(report("gold").service - before, 3 * 400 / 2) << "by a weight of 2";
+    const auto after = report("gold").service;
+    auto &e = hold(0, "u", "e");
+    read(e, 10);
+    done(e);
+    EXPECT_EQ(report("gold").service - after, 10 / 2) << "an answered one pays what it brought";
+    EXPECT_EQ(report("gold").bytes, 410u) << "nothing else has come";
+}
+
 TEST_F(ExchangesTest, ALaterExchangeIsNeverRefused)
 {
     config.maxPerUser = 1;

@@ -61,7 +61,7 @@ TEST_F(GrantTest, WhatIsNotKnownIsWhatFirstQuantaUseOnAverage)
     auto &b = hold(0, "u", "b");
     EXPECT_DOUBLE_EQ(service(), 600);
     done(b);
-    EXPECT_DOUBLE_EQ(service(), 300) << "b had nothing";
+    EXPECT_DOUBLE_EQ(service(), 600) << "b had nothing, and pays for its turn";
 }
 
 TEST_F(GrantTest, AContinuationIsChargedAQuantumOrWhatIsLeft)

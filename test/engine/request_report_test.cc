@@ -224,6 +224,7 @@ TEST_F(ReportTest, WhoAsksForMoreWhileItIsHeldGoesOnBeingHeld)
 
 TEST_F(ReportTest, SumsOfTimesHeldNeverFall)
 {
+    config.maxWait = 3600 * Second; // users who are never answered wait for long
     start(3);
     config.quantum = 1000;
     std::mt19937_64 engine(5);

@@ -178,7 +178,7 @@ TEST(AccessCapacity, ServersWhoseOwnPathJumpsDoNotDecideForOthers)
                 low += result.rates[second].believed < 0.8 * params.rate;
         }
         EXPECT_GT(utilisation, 0.85 * known) << takesLeast; // the lowest tenth of all samples: 0.66, 0.84
-        EXPECT_LT(static_cast<double>(low) / static_cast<double>(all), 0.33) << takesLeast;
+        EXPECT_LT(static_cast<double>(low) / static_cast<double>(all), 0.34) << takesLeast;
     }
 }
 

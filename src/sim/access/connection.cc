@@ -55,6 +55,16 @@ void Connection::say(std::function<void(Sender &)> heard)
     });
 }
 
+void Connection::request(const int64_t body, const msfrs_time thinks)
+{
+    say([this, body, thinks](auto &sender) {
+        if (thinks == 0)
+            sender.write(ResponseHeader + body);
+        else
+            clock_.after(thinks, [body, &sender] { sender.write(ResponseHeader + body); });
+    });
+}
+
 /// Carries data from the server to the provider's queue, in the order of sending.
 void Connection::comeDown(Clock::Event event)
 {

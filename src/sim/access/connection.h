@@ -36,8 +36,8 @@ public:
     void open();
     /// The gateway sends a message, which the server receives later.
     void say(std::function<void(Sender &)> heard);
-    /// The server answers with header and body.
-    void request(const int64_t body) { say([body](auto &sender) { sender.write(ResponseHeader + body); }); }
+    /// The server answers with header and body, `thinks` ns after it has received the request.
+    void request(int64_t body, msfrs_time thinks = 0);
 
     uint32_t server() const { return server_; }
     Receiver &receiver() { return receiver_; }

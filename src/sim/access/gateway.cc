@@ -56,7 +56,14 @@ Gateway::~Gateway() = default;
 
 void Gateway::fetch(const Wish &wish, Watcher watcher)
 {
-    begin(std::make_shared<Transaction>(*this, wish, std::move(watcher)));
+    const auto ticket = std::make_shared<Transaction>(*this, wish, std::move(watcher));
+    if (wish.thinks == Never) {
+        clock_.after(GiveUp, [waits = std::weak_ptr<Ticket>(ticket)] {
+            if (const auto found = waits.lock())
+                found->giveUp();
+        });
+    }
+    begin(ticket);
 }
 
 void Gateway::tunnel(const uint32_t cls, const std::string &user, const uint32_t server,

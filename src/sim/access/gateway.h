@@ -17,6 +17,9 @@ namespace msfrs::sim::access {
 class Http2Session;
 class Ticket;
 
+/// Wish::thinks of a server that does not even answer a SYN. The client gives up after GiveUp.
+constexpr msfrs_time Never = INT64_MAX, GiveUp = 10 * Second;
+
 /// A client's request.
 struct Wish {
     uint32_t cls;
@@ -25,6 +28,7 @@ struct Wish {
     int64_t size;        ///< bytes of the body
     /// Remaining bytes stated by the server, from the true ones; none: the true ones.
     std::function<int64_t(int64_t left)> says = {};
+    msfrs_time thinks = 0; ///< ns that the server takes between request and first byte, >= 0; Never: it is silent
 };
 
 /// Callbacks for the progress of a request.

@@ -31,9 +31,9 @@ std::string RecordOf(const unsigned char type, const int64_t length)
 
 } // namespace
 
-void Http2Session::request(const int64_t size, Watcher watcher)
+void Http2Session::request(const int64_t size, Watcher watcher, const msfrs_time thinks)
 {
-    streams_.push_back(std::make_shared<Stream>(Stream{size, std::move(watcher)}));
+    streams_.push_back(std::make_shared<Stream>(Stream{size, std::move(watcher), thinks}));
     if (ready_)
         ask(streams_.back());
 }
@@ -57,10 +57,26 @@ void Http2Session::say(const std::string &bytes, Clock::Event heard)
 
 void Http2Session::ask(const StreamPtr &stream)
 {
-    say(RecordOf(ApplicationData, RequestFrame + Overhead), [this, stream] {
-        queue_.push_back({stream, ResponseFrame, 0, stream->left == 0});
-        serve();
+    const auto answer = [self = shared_from_this(), stream] {
+        if (self->closed_)
+            return;
+        self->queue_.push_back({stream, ResponseFrame, 0, stream->left == 0});
+        self->serve();
+    };
+    say(RecordOf(ApplicationData, RequestFrame + Overhead), [this, stream, answer] {
+        if (stream->thinks == 0)
+            answer();
+        else
+            clock_.after(stream->thinks, answer);
     });
+}
+
+void Http2Session::writeSteadily()
+{
+    if (closed_)
+        return;
+    write(ApplicationData, steady_.bytes - HeaderBytes);
+    clock_.after(steady_.every, [self = shared_from_this()] { self->writeSteadily(); });
 }
 
 void Http2Session::begin()
@@ -84,6 +100,8 @@ void Http2Session::finishHandshake()
     ready_ = true;
     for (const auto &stream : streams_)
         ask(stream);
+    if (steady_.bytes > 0)
+        say(RecordOf(ApplicationData, RequestFrame + Overhead), [this] { writeSteadily(); });
 }
 
 void Http2Session::heard(Sender &sender, const Words &words)
@@ -203,7 +221,7 @@ void Clients::fetch(const Wish &wish, Watcher watcher)
     std::shared_ptr<Http2Session> alone;
     auto &kept = kept_ ? sessions_[{wish.user, wish.server}] : alone;
     if (kept && !kept->closed()) {
-        kept->request(wish.size, std::move(watcher));
+        kept->request(wish.size, std::move(watcher), wish.thinks);
         return;
     }
     const auto session = kept = std::make_shared<Http2Session>(clock_);
@@ -214,7 +232,7 @@ void Clients::fetch(const Wish &wish, Watcher watcher)
                 open->leave();
         };
     }
-    session->request(wish.size, std::move(watcher)); // before it is refused
+    session->request(wish.size, std::move(watcher), wish.thinks); // before it is refused
     open_(wish, session);
 }
 

@@ -30,7 +30,10 @@ public:
     Http2Session &operator=(const Http2Session &) = delete;
 
     // The client.
-    void request(int64_t size, Watcher);
+    /// \param thinks as of Wish, not Never
+    void request(int64_t size, Watcher, msfrs_time thinks = 0);
+    /// The client asks for a response without an end: from then on the server writes a record of `bytes` each `every` ns.
+    void stream(int64_t bytes, msfrs_time every) { steady_ = {bytes, every}; }
     /// Closes the tunnel.
     void leave();
 
@@ -53,6 +56,7 @@ private:
     struct Stream {
         int64_t left;         ///< bytes of the body that are not in the queue yet
         Watcher watcher;
+        msfrs_time thinks;
     };
     using StreamPtr = std::shared_ptr<Stream>;
     /// A part of a record that belongs to a response.
@@ -70,6 +74,7 @@ private:
 
     void say(const std::string &bytes, Clock::Event heard);
     void ask(const StreamPtr &);
+    void writeSteadily();
     void finishHandshake();
     void write(unsigned char type, int64_t length, std::vector<Piece> = {}, Clock::Event then = {});
     void writeFromQueue();
@@ -87,6 +92,10 @@ private:
     std::deque<StreamPtr> turns_;        ///< responses with bytes left and none in the queue
     std::deque<Piece> queue_;
     bool full_ = false;                  ///< the socket was full, and has not reported room since
+    struct {
+        int64_t bytes = 0;
+        msfrs_time every = 0;
+    } steady_;                           ///< see stream(); 0: not called
     // Between them.
     std::deque<Record> records_;         ///< written, not passed completely
     int64_t passed_ = 0;                 ///< bytes of the first of them
@@ -105,6 +114,13 @@ public:
     void fetch(const Wish &, Watcher);
     /// Opens a session without requests.
     void idle(const Wish &wish) { open_(wish, std::make_shared<Http2Session>(clock_)); }
+    /// Opens a session for Http2Session::stream().
+    void stream(const Wish &wish, const int64_t bytes, const msfrs_time every)
+    {
+        const auto session = std::make_shared<Http2Session>(clock_);
+        session->stream(bytes, every);
+        open_(wish, session);
+    }
 
 private:
     Clock &clock_;

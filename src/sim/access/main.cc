@@ -168,6 +168,7 @@ const std::vector<Option> &Options()
     const auto run = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.*member; }; };
     const auto load = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.workload.*member; }; };
     const auto others = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.others.*member; }; };
+    const auto beside = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.beside.*member; }; };
     const auto config = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.config.*member; }; };
     const auto window = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.config.window.*member; }; };
     static const std::vector<Option> all = {
@@ -229,6 +230,21 @@ const std::vector<Option> &Options()
              w.run.workload.think = Value(n, t, Durations, 0, Hour * 1e9) * 1e-9; }},
         Numeric("size", "size of every response, instead of lognormal sizes", Sizes, 1, 1e9,
                 load(&WorkloadParams::fixedSize)),
+        Numeric("first_byte", "median time between a request and the first byte at the server, lognormal; 0ms", Durations,
+                0, 5e9, load(&WorkloadParams::firstByte)),
+        Numeric("first_byte_sigma", "deviation of its logarithm; 1.2", Plain, 0, 3,
+                load(&WorkloadParams::firstByteSigma)),
+        Numeric("silent", "requests to servers that never answer, as a share of the others; 0%", Shares, 0, 1,
+                load(&WorkloadParams::silent)),
+        Numeric("dead", "requests a second to servers that never answer, of users of their own; 0", Plain, 0, 1e4,
+                beside(&BesideParams::silent)),
+        Numeric("dead_users", "number of these users; 1", Plain, 1, 1000, beside(&BesideParams::silentUsers)),
+        Numeric("thinking", "requests a second to servers that take time; 0", Plain, 0, 1e4,
+                beside(&BesideParams::thinking)),
+        Numeric("thinks", "time that these take; 2s", Durations, 0, 60e9, beside(&BesideParams::thinks)),
+        Numeric("streams", "streams of a constant rate, each of its own user; 0", Plain, 0, 1000,
+                beside(&BesideParams::streams)),
+        Numeric("stream_rate", "rate of each; 48kbit", Rates, 1e3, 1e9, beside(&BesideParams::streamRate)),
         Numeric("others", "endless TCP downloads that bypass the gateway; 0", Plain, 0, 1000,
                 others(&OthersParams::downloads)),
         Numeric("constant", "unresponsive stream that bypasses the gateway, share of the link; 0%", Shares, 0, 1,
@@ -358,7 +374,7 @@ std::vector<double> Figures(const RunResult &r)
     row.push_back(100 * *std::max_element(r.userError.begin(), r.userError.end()));
     row.insert(row.end(), {100 * r.sliceError, 100 * r.found, 100 * r.utilisation, 100 * (r.utilisation - r.others),
                            1e3 * r.queueMean, 1e3 * r.queueP95, 100 * r.dropped, r.unfinished / 1e3,
-                           100 * r.whileAsked, r.all.mean, r.all.p99, r.smallMean});
+                           100 * r.whileAsked, r.all.mean, r.all.p95, r.all.p99, r.smallMean});
     for (const auto &cls : r.classes)
         row.push_back(cls.mean);
     row.insert(row.end(), r.paint.begin(), r.paint.end());
@@ -372,9 +388,9 @@ void PrintHeader(const size_t classes)
     std::printf("%-8s %4s", "arm", "seed");
     for (size_t n = 1; n <= classes; ++n)
         std::printf("  user-%zu", n);
-    std::printf(" %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s",
+    std::printf(" %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s",
                 "user-%", "slice-%", "C-%", "U-%", "own-%", "q-ms", "q95-ms", "drop-%", "work-KB", "Uwork-%", "mean-s",
-                "p99-s", "16KB-s");
+                "p95-s", "p99-s", "16KB-s");
     for (size_t n = 1; n <= classes; ++n)
         std::printf("  mean-%zu", n);
     for (size_t n = 1; n <= classes; ++n)

@@ -23,10 +23,14 @@ Latency LatencyOf(std::vector<double> times, const size_t unfinished)
         return found;
     for (const double t : times)
         found.mean += t / static_cast<double>(times.size());
-    const auto rank = std::ceil(0.99 * static_cast<double>(times.size()));
-    const auto place = times.begin() + static_cast<std::ptrdiff_t>(rank) - 1;
-    std::nth_element(times.begin(), place, times.end());
-    found.p99 = *place;
+    const auto quantile = [&times](const double q) {
+        const auto rank = std::ceil(q * static_cast<double>(times.size()));
+        const auto place = times.begin() + static_cast<std::ptrdiff_t>(rank) - 1;
+        std::nth_element(times.begin(), place, times.end());
+        return *place;
+    };
+    found.p95 = quantile(0.95);
+    found.p99 = quantile(0.99);
     return found;
 }
 
@@ -200,7 +204,7 @@ RunResult Simulate(const RunParams &params)
     Clients clients(clock, open, params.traffic == RunParams::Traffic::Tunnels);
     OpenIdle(clock, clients, params);
     const auto fetch = [&](const Wish &wish, Watcher watcher) {
-        if (params.traffic == RunParams::Traffic::Http1)
+        if (params.traffic == RunParams::Traffic::Http1 || wish.thinks == Never)
             workers.one(wish).fetch(wish, std::move(watcher));
         else
             clients.fetch(wish, std::move(watcher));
@@ -208,6 +212,9 @@ RunResult Simulate(const RunParams &params)
     Workload workload(clock, fetch, params.workload, static_cast<uint32_t>(params.paths.size()), offered,
                       params.seconds, params.seed);
     Others others(clock, link, params.others, params.paths);
+    const auto last = static_cast<uint32_t>(params.workload.users.size()) - 1;
+    Beside beside(clock, fetch, clients, params.beside, last, static_cast<uint32_t>(params.paths.size()),
+                  params.seconds);
 
     Work work(clock, link, trace);
     workload.asked = [&work](const int64_t bytes) { work.asked(bytes); };
@@ -292,6 +299,8 @@ RunResult Simulate(const RunParams &params)
     result.queueMean = link.meanQueue();
     result.queueP95 = link.queueQuantile(0.95);
     result.found = samples > 0 ? found / samples : 0;
+    for (const auto &cls : scheduler ? scheduler->classes(clock.now()) : std::vector<ClassReport>())
+        result.heldP95.push_back(cls.heldP95);
     result.inService = samples > 0 ? outstanding / samples : 0;
     clock.run(at(params.seconds + params.drain));
 

@@ -3,6 +3,7 @@
 /// A complete run: link, gateway and users, and the measurements.
 #pragma once
 
+#include "sim/access/beside.h"
 #include "sim/access/others.h"
 #include "sim/access/trace.h"
 #include "sim/access/work.h"
@@ -19,6 +20,7 @@ struct RunParams {
     std::vector<ServerPath> paths;  ///< to the servers
     WorkloadParams workload;
     OthersParams others;            ///< beside the gateway
+    BesideParams beside;            ///< beside the workload
     double slice = 10;              ///< s, > 0: length of the slices in which shares are measured
     double seconds = 200, warmup = 60, drain = 0;
     uint64_t seed = 1;
@@ -40,7 +42,7 @@ struct RunParams {
 /// time up to the end of the run.
 struct Latency {
     size_t count = 0, unfinished = 0;
-    double mean = 0, p99 = 0;       ///< s
+    double mean = 0, p95 = 0, p99 = 0; ///< s
 };
 
 struct RunResult {
@@ -58,6 +60,7 @@ struct RunResult {
     double unfinished = 0, whileAsked = 0; ///< see Work, bytes and a share of C
     double unfinishedSeen = 0;      ///< as `unfinished`, as reported by the schedulers
     double smallMean = 0;           ///< s: requests of up to 16 KB
+    std::vector<double> heldP95;    ///< of each class, s: as the first worker's scheduler reports it
     std::vector<double> paint;      ///< of each class, s: mean time until a page paints
     struct Rates { double believed, carries; };
     std::vector<Rates> rates;       ///< the gateway's estimate of C, and C in the second before, bit/s, one a second

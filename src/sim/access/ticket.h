@@ -21,6 +21,8 @@ public:
     /// Queues it; forward() follows, unless it is refused.
     void start();
     void checkBatch() { session_.checkBatch(); }
+    /// The client leaves.
+    void giveUp() { finish(true); }
 
     std::list<std::shared_ptr<Ticket>>::iterator place; ///< in the gateway's list
 

@@ -12,6 +12,8 @@ Transaction::Transaction(Gateway &gateway, const Wish &wish, Watcher watcher):
 
 void Transaction::forward()
 {
+    if (wish_.thinks == Never)
+        return;
     connection_ = gateway_.reuse(wish_.server);
     if (connection_) {
         request();
@@ -25,7 +27,7 @@ void Transaction::forward()
 void Transaction::request()
 {
     connection_->onReadable = [this] { read(); };
-    connection_->request(wish_.size);
+    connection_->request(wish_.size, wish_.thinks);
     goOn();
 }
 

@@ -32,6 +32,11 @@ Draws::Draws(const uint64_t seed, const std::string_view name):
 
 double Draws::uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
 
+msfrs_time Draws::firstByte(const msfrs_time median, const double sigma)
+{
+    return static_cast<msfrs_time>(static_cast<double>(median) * std::exp(sigma * normal()));
+}
+
 double Draws::exponential() { return -std::log1p(-uniform()); }
 
 uint32_t Draws::below(const uint32_t n) { return static_cast<uint32_t>(uniform() * n); }
@@ -74,7 +79,7 @@ Workload::Workload(Clock &clock, Fetch fetching, const WorkloadParams &params, c
         for (uint32_t n = 0; n < params.users[cls]; ++n) {
             const auto number = static_cast<uint32_t>(users_.size());
             const auto name = UserName(cls, n);
-            users_.push_back(std::make_unique<User>(User{cls, number, name, Draws(seed, name)}));
+            users_.push_back(std::make_unique<User>(User{cls, number, name, Draws(seed, name), Draws(seed, name + "/servers")}));
         }
     }
     using Kind = WorkloadParams::Kind;
@@ -128,7 +133,10 @@ void Workload::fetch(User &user, const uint32_t server, const int64_t size, std:
         if (then)
             then(refused);
     };
-    fetch_({user.cls, user.name, server, size}, std::move(watcher));
+    const auto thinks = user.servers.firstByte(params_.firstByte, params_.firstByteSigma);
+    if (user.servers.uniform() < params_.silent)
+        fetch_({user.cls, user.name, server, size, {}, Never}, {[](int64_t) {}, [](bool) {}});
+    fetch_({user.cls, user.name, server, size, {}, thinks}, std::move(watcher));
 }
 
 bool Workload::active(const User &user) const

@@ -20,6 +20,7 @@ public:
     Draws(uint64_t seed, std::string_view name);
     double uniform();               ///< in [0, 1)
     double exponential();           ///< of mean 1
+    msfrs_time firstByte(msfrs_time median, double sigma); ///< lognormal, ns
     double normal();                ///< of mean 0 and deviation 1
     uint32_t below(uint32_t n);     ///< 0..n-1
     /// exp(N(9.357, 1.318^2)) bytes, at most `cap`, on the trial's grid of steps of 2 %: mean 27.6 kB.
@@ -58,6 +59,13 @@ struct WorkloadParams {
     std::vector<Arrival> recorded;  ///< Recorded: all requests
     bool ownServers = false;        ///< Backlogged: user n always uses server n, and not a random one
     int64_t fixedSize = 0;          ///< bytes of every answer; 0: lognormal
+    /// Time between a request and the first byte of its answer at the server: median, ns >= 0, and the deviation of its
+    /// logarithm. 0: every server answers at once. The same for the same request in every variant of a run.
+    msfrs_time firstByte = 0;
+    double firstByteSigma = 1.2;
+    /// Requests to servers that never answer, as a share of the others, 0..1. Nobody waits for these, and they are in no
+    /// figure: a page may name a server that is blocked or gone.
+    double silent = 0;
     std::vector<uint32_t> users;    ///< in each class
     /// Backlogged: in which of `parts` equal parts of the run a class is active: bit n for part n. Empty: always.
     std::vector<uint32_t> active;
@@ -94,6 +102,7 @@ private:
         uint32_t cls, number;
         std::string name;
         Draws draws;
+        Draws servers;              ///< how long they take
     };
     struct Page;
 
