@@ -2,13 +2,15 @@
 /// \file
 /// What a released response is expected to bring in its next round trip, R + q*. FlightCredit books no more than that:
 ///
-/// - Asked and not answered: all that it may have in flight, until its answer is due, two round trips after the
-///   request, or three if a handshake may come first. One is too few while a burst fills the bottleneck's queue. Then nothing, until bytes come. A server that is silent or thinks is not on
-///   the link; what it sends later comes unbooked, but for its first flight only.
+/// - Asked and not answered: all that it may have in flight until its answer is due, two round trips after the request,
+///   or three if a handshake may come first. One is too few while a burst fills the bottleneck's queue. Then nothing,
+///   until bytes come: a server that is silent or thinks does not use the link. Its late answer comes unbooked for its
+///   first flight only.
 /// - Answered: from the second round trip of a turn on, at most Doubling times what the last round trip brought, an
 ///   exponential mean: bytes count with exp(-age / (R + q*)). A stream books what it uses, not its user's share.
 ///
-/// Releases stay bounded by C: each books b for R + q* or more, so no more than b per R + q* are released in the long run.
+/// Releases stay bounded by C: each books b for R + q* or more, so no more than b per R + q* are released in the long
+/// run.
 #pragma once
 
 #include "plugin/msfrs_plugin.h"

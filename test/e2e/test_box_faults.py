@@ -66,8 +66,8 @@ def disk(slow_link):
 
 
 def test_a_full_file_system_of_the_logs(slow_link, disk):
-    """With the log line as shipped: full while Squid runs, when the logs are rotated, when Squid is reconfigured and
-    when it starts. Once there is room, the log goes on without a command."""
+    """With the log line as shipped: full while Squid runs, when the logs are rotated, and when Squid starts. Once there is
+    room, the log continues without a command."""
     gateway, log = slow_link.gateway, disk.path / 'access.log'
     lines = ('logformat msfrs %ts.%03tu %>a %ru',
              shipped('access_log').replace('/var/log/msfrs', str(disk.path)), shipped('logfile_rotate'),
