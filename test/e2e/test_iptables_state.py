@@ -212,7 +212,7 @@ def test_a_step_that_fails_halfway_puts_everything_back(busy, tmp_path, earlier,
     assert done.returncode == 4, done
     assert done.stdout == ''
     assert done.stderr.startswith(f'msfrs-iptables: {says}')
-    modules = 'xt_addrtype xt_conntrack xt_multiport xt_TPROXY xt_socket xt_mark'
+    modules = 'xt_addrtype xt_conntrack xt_multiport xt_mark xt_TPROXY xt_socket'
     assert f'modprobe -a {modules}' in done.stderr or 'ip refused' in says
     assert done.stderr.endswith('msfrs-iptables: failed; everything is again as it was before\n')
     assert snapshot(busy) == before
