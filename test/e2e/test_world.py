@@ -447,7 +447,9 @@ def test_users_of_http3_have_it_where_quic_is_let_through(tmp_path, arm, way):
     assert {row['scheme'] for row in came if row['user'] in meta['http3']} == {way}
     assert {row['scheme'] for row in came if row['user'] not in meta['http3']} == {'h2'}
     assert set(meta['quic']) == {{'h3': 'opened', 'h2': 'failed'}[way]}
-    seen = {line.split()[2] for line in (tmp_path / 'access.log').read_text().splitlines()}
+    # Servers that never answer are asked by TCP: a browser would have begun that, too.
+    seen = {line.split()[2] for line in (tmp_path / 'access.log').read_text().splitlines()
+            if not any(address in line for address in addresses.SILENT.addresses)}
     users = addresses.users(['gold', 'silver', 'bronze'], (2, 2, 2))
     for user in users:
         if user.name in meta['http3']:
