@@ -60,8 +60,8 @@ def host(writer):
 
 
 async def play(me, steps, reader, writer):
-    """Takes part in a conversation as `me`, the other end being played elsewhere. A step is who sends which bytes, or,
-    with a number, who waits for so many seconds."""
+    """Plays the side `me` of a conversation, and the peer the other. A step is (side, bytes): that side sends them;
+    or (side, seconds): that side waits."""
     for who, what in steps:
         if not isinstance(what, bytes):
             await asyncio.sleep(what if who == me else 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A name server on a host of a test: it answers as it is told to, and keeps what it was asked."""
+"""A name server on a host of a test. It gives configured answers and records the queries."""
 import contextlib
 import ipaddress
 import socket
