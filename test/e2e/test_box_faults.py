@@ -13,7 +13,7 @@ import pytest
 
 from background import content, wait_until
 from both_ends import both_ends_of
-from conftest import ROOT
+from fieldtrial.base.paths import ROOT
 from fieldtrial.site.world import INTERCEPT_PORT, INTERCEPT_TLS_PORT, LAN
 from gateway import NARROW
 from test_limits import hold_up

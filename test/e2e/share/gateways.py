@@ -242,6 +242,10 @@ class Gateway:
         assert len(found) < 2
         return found[0] if found else None
 
+    def other_has(self, places):
+        """Waits until the only other gateway is there and has this many places."""
+        wait_until(lambda: [slot.places for slot in self.segment.gateways()] == [places], lambda: self.ask('status'))
+
     def wait_for(self, name):
         wait_until(lambda: f'gateway {name}: is present' in self.said(), lambda: self.said())
 

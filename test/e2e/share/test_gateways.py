@@ -68,7 +68,7 @@ def test_a_gateway_that_dies_leaves_its_share_and_comes_back(pair):
     a, b = pair
     b.segment.worker.set(places=5)
     for _ in range(2):
-        wait_until(lambda: a.other() and a.other().places == 5, lambda: a.ask('status'))
+        a.other_has(places=5)
         b.kill()
         assert 1.5 < until(lambda: not a.other(), 'b is gone') < 10
         b.start()
@@ -226,11 +226,11 @@ def test_a_segment_that_comes_later_and_goes(host, store, make):
            'or directory; the program that creates it does not run')
     a.segment.make()
     a.says(f'segment {a.segment.name}: is mapped')
-    wait_until(lambda: a.other() and a.other().places == 5, lambda: a.ask('status'))
+    a.other_has(places=5)
     a.segment.make()        # Squid was restarted
-    wait_until(lambda: a.other() and a.other().places == 5, lambda: a.ask('status'))
+    a.other_has(places=5)
     a.segment.worker.set(places=2)
-    wait_until(lambda: b.other() and b.other().places == 2, lambda: b.ask('status'))
+    b.other_has(places=2)
 
 
 def test_a_segment_of_another_version(host, store, make):
@@ -251,7 +251,8 @@ def test_stopped_for_a_while(pair):
     wait_until(lambda: not a.segment.gateways(), 'the slot is dead')
     wait_until(lambda: not b.segment.gateways(), 'a is gone at b')
     os.kill(a.process.pid, signal.SIGCONT)
-    wait_until(lambda: a.other() and a.other().places == 5 and b.other(), lambda: a.ask('status'))
+    a.other_has(places=5)
+    wait_until(b.other, lambda: a.ask('status'))
 
 
 def test_check(host, tmp_path, make):
