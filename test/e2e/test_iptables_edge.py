@@ -102,6 +102,20 @@ def test_finding_the_neighbours_does_not_wait_in_the_queue(site):
     assert packets(site.gateway, 'ip6tables', 'NFQUEUE') == 1
 
 
+@pytest.mark.parametrize('family, tool, link, everybody', ((4, 'iptables', '224.0.0.0/24', '224.0.0.1'),
+                                                           (6, 'ip6tables', 'ff02::/16', 'ff02::1')))
+def test_what_is_meant_for_the_link_itself_does_not_wait_in_the_queue(site, family, tool, link, everybody):
+    """Group membership, routing protocols."""
+    edge_up(site.gateway)
+    before = packets(site.gateway, tool, link)
+    with site.gateway.inside(), socket.socket(socket.AF_INET if family == 4 else socket.AF_INET6,
+                                               socket.SOCK_DGRAM) as sender:
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'out0')
+        sender.sendto(b'to all', (everybody, 9))
+    assert packets(site.gateway, tool, link) > before
+    assert packets(site.gateway, tool, 'NFQUEUE') == 0
+
+
 @pytest.mark.parametrize('options, said', (
     (LINK, 'out0 to queue 3, IPv4 and IPv6'),
     (('--link', 'out0=0-3 in0=65535'), 'out0 to queue 0 to 3, in0 to queue 65535, IPv4 and IPv6'),
@@ -258,6 +272,7 @@ def test_check(gateway):
 
 @pytest.mark.parametrize('damage, finding', (
     ('iptables -t security -F MSFRS_EDGE',
+     'missing: IPv4 security rule: MSFRS_EDGE -d 224.0.0.0/24 -j RETURN\n'
      'missing: IPv4 security rule: MSFRS_EDGE -o out0 -j NFQUEUE --queue-num 3 --queue-bypass'),
     ('ip6tables -t security -D FORWARD -j MSFRS_EDGE', 'missing: IPv6 security rule: FORWARD -j MSFRS_EDGE'),
     ('iptables -t mangle -D POSTROUTING -o out0 -j MSFRS_EDGE_MARK',
