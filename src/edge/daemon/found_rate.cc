@@ -54,7 +54,7 @@ void FoundRate::waits(const bool waiting, const msfrs_time now)
 }
 
 /// q from which the queue is long, ns, by the criterion of Capacity.
-msfrs_time FoundRate::longQueue() const { return std::max(2 * allowed_, base_ * 2 / 5); }
+msfrs_time FoundRate::longQueue() const { return 2 * allowed_; }
 
 bool FoundRate::settle(Schedule &, const msfrs_time now)
 {
