@@ -66,7 +66,7 @@ public:
     /// The same if the request lost its place in the queue. \param why Admission: the AQM dropped it, as a victim or
     /// when its turn came; Total: the queue is full, and its user has most requests in it
     virtual void dropped(Refusal why) { static_cast<void>(why), expired(); }
-    /// Whether the server has fallen silent, so that another request can have the slot. Called about 40 times a second
+    /// Whether the server has fallen silent, so that another request can have the slot. Called 50 times a second
     /// while SERVED. If it returns true, the request is RESTING. Must not call the scheduler; must not throw.
     virtual bool silent(msfrs_time now) { return static_cast<void>(now), false; }
     /// Samples the connection to the server. Called while SERVED: at most 50 times a second for all requests together,

@@ -263,7 +263,6 @@ struct RequestScheduler::Impl {
     void owe(NamedFlow &, int64_t bytes, msfrs_time now);
     /// A turn begins. \returns the part of its quantum that pays what its user owes
     int64_t pay(const Request &, msfrs_time now);
-    double weightedPlaces() const;
     double activeWeights() const;
     uint32_t activeUsers() const; ///< with a request waiting or in service
     struct Receivers {

@@ -8,7 +8,8 @@
 /// Controlled: C, from `min` to `max`. Bytes in flight are C (R + q*), so a standing queue drains once C is right.
 ///
 ///     from          to            when
-///     Steady        Draining      limited, and q is long, or D has fallen and q grows
+///     Steady        Draining      limited, and q is long, or D has fallen and q grows, or q is more than
+///                                   the allowed queue and D less than C
 ///     Draining      Steady        q is at most the allowed queue, or cuts were in vain
 ///     any           VariableRate  four swings in a minute
 ///     VariableRate  Steady        fewer than that in the last minute, or q was long, or short, for 7.5 s
