@@ -3,9 +3,10 @@
 
     python3 -m fieldtrial.site.first_byte SOCKET SEED
 
-Both follow from the seed and the path of the request alone, so that they are the same in every arm. As a program it
-gives nginx (auth_request) and Caddy leave to respond to a request once its time is over. SOCKET is the number of the
-open file that it listens on.
+Both follow from the seed and the path of the request alone, so that they are the same in every arm. Where the path
+says so, /w/SIZE/SECONDS/ANYTHING, the time is that. As a program it gives nginx (auth_request) and Caddy leave to
+respond to a request once its time is over, and answers /s/SIZE/RATE/ANYTHING with SIZE bytes at RATE bit/s. SOCKET is
+the number of the open file that it listens on.
 """
 import asyncio
 import math
@@ -21,6 +22,8 @@ MEDIAN_S, SIGMA = 0.060, 1.2
 SILENT = 0.01
 #: The longest header that is read, bytes.
 MOST_HEADER = 65_536
+#: Between two pieces of a stream, s: as between packets of voice.
+PIECE_S = 0.02
 
 
 def _draw(seed, path):
@@ -29,6 +32,8 @@ def _draw(seed, path):
 
 def wait_s(seed, path):
     """Time from the request for `path` to the first byte of its response, s."""
+    if path.startswith('/w/'):
+        return float(path.split('/')[3])
     return _draw(seed, path).lognormvariate(math.log(MEDIAN_S), SIGMA)
 
 
@@ -53,8 +58,21 @@ class Leave(asyncio.Protocol):
         elif self._header.endswith(b'\r\n\r\n'):
             path = self._header.split(b' ', 2)[1].decode('ascii', 'replace')
             self._header = b''
+            if path.startswith('/s/'):
+                _, _, size, rate, *_ = path.split('/')
+                self._transport.write(f'HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n'.encode())
+                self._stream(int(size), float(rate) / 8, asyncio.get_running_loop().time(), 0)
+                return
             self._timer = asyncio.get_running_loop().call_later(wait_s(self._seed, path), self._transport.write,
                                                                 b'HTTP/1.1 204 No Content\r\n\r\n')
+
+    def _stream(self, size, rate, begun, sent):
+        """Sends the next piece; rate: bytes/s, sent: bytes so far."""
+        loop = asyncio.get_running_loop()
+        piece = min(size, round((loop.time() - begun + PIECE_S) * rate)) - sent
+        self._transport.write(bytes(piece))
+        if sent + piece < size:
+            self._timer = loop.call_later(PIECE_S, self._stream, size, rate, begun, sent + piece)
 
     def connection_lost(self, _exc):
         if self._timer:

@@ -8,7 +8,7 @@ and then executes nginx.
 The files are sparse: they take no space, and nothing on the path compresses them. /b/ sends "no-store"; /c/ is
 cacheable. POST /up/ANYTHING is answered, with an empty body, once its own has been read whole. Over TLS it offers
 HTTP/2, and it never closes a connection because it is idle. With --pages SEED it has web pages, too (pages.py).
-With --first-byte SEED each response takes its time (first_byte.py).
+With --first-byte SEED each response takes its time (first_byte.py), and there are late answers at /w/ and streams at /s/.
 Started as root, nginx drops privileges in its worker; DIR must be accessible to everyone.
 """
 import argparse
@@ -76,13 +76,21 @@ http {{
 }}
 '''
 LOCATIONS = '''
-        location ~ "^/b/([0-9]+)/" {
+        location ~ "^/[bw]/([0-9]+)/" {
             add_header Cache-Control "no-store";
             try_files /$1 =404;
         }
         location ~ "^/c/([0-9]+)/" {
             add_header Cache-Control "public, max-age=86400";
             try_files /$1 =404;
+        }
+        location /s/ {
+            auth_request off;
+            proxy_pass http://first_byte;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_buffering off;
+            add_header Cache-Control "no-store";
         }
         location /pages/ {
             types { text/html html; text/css css; text/javascript js; image/png png; }

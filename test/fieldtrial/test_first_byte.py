@@ -30,6 +30,17 @@ def test_nginx_waits_that_long():
             assert (answer.status, len(answer.read())) == (200, 0 if body else 64)
 
 
+def test_late_answers_and_streams():
+    with serving(first_byte_seed=3) as served:
+        connection = http.client.HTTPConnection('127.0.0.1', served.ports[0], timeout=60)
+        for path, least_s in (('/w/64/0.3/x', 0.3), ('/s/12000/192000/x', 0.4)):    # 12,000 bytes at 24,000 a second
+            begun = time.monotonic()
+            connection.request('GET', path)
+            answer = connection.getresponse()
+            assert (answer.status, len(answer.read())) == (200, int(path.split('/')[2]))
+            assert time.monotonic() - begun >= least_s
+
+
 def test_caddy_asks_for_leave_first(tmp_path):
     def handlers(*more):
         told = http3.configuration(tmp_path, tmp_path, *more)

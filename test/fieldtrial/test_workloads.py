@@ -29,7 +29,7 @@ def sequence(outcome, user):
 
 def test_every_workload_is_complete():
     assert workloads.names() == ['evening', 'https-pages', 'https-backlogged', 'browser', 'https-open', 'disturbed',
-                                 'few', 'video', 'call', 'internet', 'bypass', 'quic-backlogged', 'quic-pages', 'scale',
+                                 'few', 'video', 'call', 'silent', 'internet', 'bypass', 'quic-backlogged', 'quic-pages', 'scale',
                                  'backlogged', 'bump', 'unequal', 'phases', 'pages', 'open', 'cbr', 'excess',
                                  'url-list']
     profiles = [workloads.get(name).profile for name in workloads.names()]
@@ -103,6 +103,23 @@ def test_the_same_is_offered_whatever_the_answers(tmp_path):
 def test_no_path_is_asked_for_twice(tmp_path):
     outcome = Outcome(tmp_path)
     assert len({path for _, _, path in outcome.clients.asked}) == len(outcome.clients.asked) == len(outcome.requests)
+
+
+def test_silent_asks_as_often_as_it_says(tmp_path):
+    users = workloads.get('silent')({'streams': 2}).population(('gold', 'silver', 'bronze'), 4)
+    outcome = Outcome(tmp_path, workload='silent', counts=tuple(users.values()), at_once=False, tls_ca=__file__,
+                      parameters={'dead': 5, 'thinking': 2, 'streams': 2})
+    assert sum(path == '/b/64/dead' for _, path, _ in outcome.clients.silent) == 5 * 20
+    assert starts(outcome, kind='late') == pytest.approx([number / 2 for number in range(2 * 20)])
+    paths = {user: path for user, _, path in outcome.clients.asked if path.startswith(('/w/', '/s/'))}
+    assert paths['bronze-4'].startswith('/w/1004/2/') and paths['bronze-6'] == '/s/120000/48000/bronze-6'
+    assert {row['user'] for row in outcome.pages} == {'gold-1', 'silver-1', 'bronze-1'}
+    assert outcome.clients.most['gold-2'] == outcome.clients.most['bronze-3'] == 2
+
+
+def test_silent_refuses_servers_that_answer_at_once(tmp_path):
+    with pytest.raises(TrialError, match='^workload silent: with --at-once no server answers late or sends streams'):
+        Outcome(tmp_path, workload='silent', parameters={'streams': 2})
 
 
 def test_unequal_wants_24_in_the_first_class():

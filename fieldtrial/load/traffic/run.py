@@ -66,7 +66,7 @@ class Run:
         """Posts `offer.size` bytes on the user's tunnel to the server; returns the record, as fetch(). The bytes are in
         no count of bytes received."""
         request = records.Request(user, offer.server, offer.size, 'h2', UPLOAD, '', self.now())
-        path = f'/up/{offer.size}/{self._name(user, UPLOAD)}'
+        path = f'/up/{offer.size}/{self.name(user, UPLOAD)}'
         return await self._made(request, self._clients.post(user, offer.server, path, offer.size))
 
     async def fetch(self, user, offer, kind='object', page='', path=None, wanted_at=None, via=None):
@@ -80,23 +80,26 @@ class Run:
         """
         request = records.Request(user, offer.server, offer.size, via or ('https' if offer.tls else 'http'), kind, page,
                                   self.now() if wanted_at is None else wanted_at)
-        path = path or f'/b/{offer.size}/{self._name(user, kind, page)}'
+        path = path or f'/b/{offer.size}/{self.name(user, kind, page)}'
         if not self.spec.at_once and first_byte.silent(self.spec.seed, path):
-            task = asyncio.ensure_future(self._ask_silent(user, path, request.via))
-            self._silent.add(task)
-            task.add_done_callback(self._silent.discard)
+            self.ask_silent(user, path, request.via)
         return await self._made(request, self._clients.get(user, offer.server, path, request.via))
 
-    def _name(self, user, kind, page=''):
+    def name(self, user, kind, page=''):
         """The last part of a path: that of the nth request of a user of a kind, or of a page of a user."""
         name = f'{page or user.name}-{kind}'
         self._made_of[name] += 1
         return f'{name}-{self._made_of[name]}'
 
-    async def _ask_silent(self, user, path, via):
+    def ask_silent(self, user, path, via):
         """Makes a request that nobody answers, and counts it. It is in no record, since no arm can change its end; it is
         made beside the others, because a page is complete without it."""
         self.records.outcomes[SILENT] += 1
+        task = asyncio.ensure_future(self._ask_silent(user, path, via))
+        self._silent.add(task)
+        task.add_done_callback(self._silent.discard)
+
+    async def _ask_silent(self, user, path, via):
         with contextlib.suppress(TimeoutError, *self._failures):
             async with asyncio.timeout(PATIENCE_S):
                 await self._clients.ask_silent(user, path, via)
