@@ -76,7 +76,7 @@ def run(spec):
             world_of(spec, fabric, tls=spec.tls_share > 0 or workload.encrypts(),
                      certificate_helper=_certificate_helper(program) if workload.bumped else None,
                      others=internet.places() if workload.conversations else (),
-                     quic=arm.quic or not workload.http3, guest=preflight.takes_guest(arm, spec.hosts),
+                     quic=arm.quic or not (workload.http3 or workload.conversations), guest=preflight.takes_guest(arm, spec.hosts),
                      **more) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)

@@ -17,7 +17,7 @@ from ..base.paths import ROOT
 from ..site import addresses
 from ..site.lan import HOME
 from ..site.processes import listens
-from . import client_hellos, protocols
+from . import client_hellos, datagrams, protocols
 from .protocols import TLS_PORT, expect, return_bytes
 
 #: Of the first place; nginx has the usual ports of all addresses.
@@ -37,27 +37,52 @@ SLOW_S, UPLOAD, MTU = 2.0, 40_000, 1400
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """talk(connect, draw): the client's end of one connection; connect(n) opens it to the nth of the kind's addresses
-    and returns (reader, writer). draw: random.Random. serve(reader, writer): the server's end, of the last address.
-    before: an address to try first: one where nobody answers, or nothing listens."""
+    """talk(ends, draw): the client's end of one connection; ends: Ends. draw: random.Random. serve(reader, writer): the
+    server's end, of the last address. before: an address to try first: one where nobody answers, or nothing listens.
+    answers: what the server's UDP port of the same number answers, see datagrams; None: there is none."""
     name: str
     port: int
     serve: Callable[..., Awaitable[None]]
     talk: Callable[..., Awaitable[None]]
     before: addresses.Server | None = None
+    answers: dict | None = None
+
+
+class Ends:
+    """The client's ends of the connections of one conversation of a kind, from an address to its server `place`."""
+
+    def __init__(self, kind, place, source):
+        self._kind, self._source, self._writers = kind, source, []
+        self._addresses = [server.v6 if ':' in source else server.v4
+                           for server in ([kind.before] if kind.before else []) + [place]]
+
+    async def connect(self, number=0):
+        """(reader, writer) of a connection to the nth of the kind's addresses. Raises OSError."""
+        reader, writer = await asyncio.open_connection(self._addresses[number], self._kind.port,
+                                                       local_addr=(self._source, 0))
+        self._writers.append(writer)
+        return reader, writer
+
+    async def datagrams(self):
+        """Has the kind's datagrams answered. Raises OSError or protocols.Differs."""
+        await datagrams.converse(self._kind.answers, (self._addresses[0], self._kind.port), (self._source, 0))
+
+    def close(self):
+        for writer in self._writers:
+            writer.transport.abort()
 
 
 def _protocol(kind):
-    async def talk(connect, _draw):
-        await kind.talk(*await connect(0))
+    async def talk(ends, _draw):
+        await kind.talk(*await ends.connect())
     return Kind(kind.name, kind.port, kind.serve, talk)
 
 
 def _hello(name, make):
     """The server returns the ClientHello: what arrived there is what was sent."""
-    async def talk(connect, draw):
+    async def talk(ends, draw):
         hello = make(draw.choice((POOL.name, HIDDEN)), draw)
-        reader, writer = await connect(0)
+        reader, writer = await ends.connect()
         for number, piece in enumerate(hello.pieces):
             await asyncio.sleep(PIECE_S if number else 0)
             writer.write(piece)
@@ -66,8 +91,22 @@ def _hello(name, make):
     return Kind(f'TLS: {name}', TLS_PORT, return_bytes, talk)
 
 
-async def _upload(connect, _draw):
-    await protocols.have_returned(*await connect(0), UPLOAD)
+def _datagrams(name, answers):
+    async def talk(ends, _draw):
+        await ends.datagrams()
+    return Kind(name, TLS_PORT, return_bytes, talk, answers=answers)
+
+
+async def _http3(ends, _draw):
+    """As browsers do: by TCP at once where QUIC is refused."""
+    try:
+        await ends.datagrams()
+    except ConnectionError:
+        await protocols.have_returned(*await ends.connect(), 100)
+
+
+async def _upload(ends, _draw):
+    await protocols.have_returned(*await ends.connect(), UPLOAD)
 
 
 async def _serve_slowly(reader, writer):
@@ -77,23 +116,25 @@ async def _serve_slowly(reader, writer):
     await return_bytes(reader, writer)
 
 
-async def _small(connect, _draw):
-    await protocols.have_returned(*await connect(0), 100)
+async def _small(ends, _draw):
+    await protocols.have_returned(*await ends.connect(), 100)
 
 
-async def _next_address(connect, _draw):
+async def _next_address(ends, _draw):
     """As browsers do with several addresses of a name (RFC 8305)."""
     try:
         async with asyncio.timeout(NEXT_S):
-            ends = await connect(0)
+            connected = await ends.connect(0)
     except OSError:     # a TimeoutError is one
-        ends = await connect(1)
-    await protocols.have_returned(*ends, 100)
+        connected = await ends.connect(1)
+    await protocols.have_returned(*connected, 100)
 
 
 KINDS = (
     *map(_protocol, protocols.KINDS),
     *(_hello(name, make) for name, make in client_hellos.KINDS.items()),
+    *(_datagrams(name, answers) for name, answers in datagrams.KINDS.items()),
+    Kind('QUIC, or TCP where it is refused', TLS_PORT, return_bytes, _http3, answers=datagrams.QUIC),
     Kind(f'upload by a hop of {MTU} bytes', TLS_PORT, return_bytes, _upload),
     Kind(f'server that takes {SLOW_S:g} s', TLS_PORT, _serve_slowly, _small),
     Kind('first address silent', TLS_PORT, return_bytes, _next_address, before=addresses.SILENT),
@@ -108,23 +149,13 @@ def places():
 async def converse(kind, place, source, draw):
     """One connection of a kind from the address `source` to its server `place`. Raises OSError, also for
     another answer than that server's."""
-    writers = []
-
-    def address(number):
-        server = [*([kind.before] if kind.before else []), place][number]
-        return server.v6 if ':' in source else server.v4
-
-    async def connect(number):
-        reader, writer = await asyncio.open_connection(address(number), kind.port, local_addr=(source, 0))
-        writers.append(writer)
-        return reader, writer
+    ends = Ends(kind, place, source)
     try:
-        await kind.talk(connect, draw)
+        await kind.talk(ends, draw)
     except protocols.Differs as error:
         raise ConnectionError(str(error)) from None
     finally:
-        for writer in writers:
-            writer.transport.abort()
+        ends.close()
 
 
 def start_servers(world):
@@ -163,9 +194,18 @@ def _served(serve):
 async def _serve_all(first):
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
-    for number, kind in enumerate(KINDS):
+    for number, (kind, place) in enumerate(zip(KINDS, places())):
         await asyncio.start_server(_served(kind.serve), None, first + number)
+        for address in place.addresses if kind.answers else ():
+            await serve_datagrams(kind.answers, (address, kind.port))
     await over.wait()
+
+
+async def serve_datagrams(answers, at):
+    """Answers the datagrams of a kind at an (address, port). Its transport."""
+    transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: datagrams.Server(answers),
+                                                                            local_addr=at)
+    return transport
 
 
 def main(port):

@@ -508,7 +508,7 @@ def test_a_router_passes_all_kinds_of_connections(tmp_path):
     with open(tmp_path / 'connections.csv', newline='', encoding='utf-8') as file:
         rows = list(csv.DictReader(file))
     assert [row for row in rows if row['works'] != '1'] == []
-    assert len(rows) == 2 * len({row['kind'] for row in rows}) == 2 * 37
+    assert len(rows) == 2 * len({row['kind'] for row in rows}) == 2 * 42
 
 
 def test_a_cell_that_cannot_run_says_why_and_leaves_nothing(tmp_path):

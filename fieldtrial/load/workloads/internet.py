@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What passes a gateway of today besides the web, on an idle link: how many connections of each kind work, and for how
-long one takes. Kinds: load/internet.py. Users have IPv4 and IPv6 by turns, in IPv6 with privacy addresses, and know
-addresses that the gateway's resolver does not.
+"""What passes a gateway of today besides the web, on an idle link or beside downloads: how many connections of each kind
+work, and for how long one takes. Kinds: load/internet.py. Users have IPv4 and IPv6 by turns, in IPv6 with privacy
+addresses, and know addresses that the gateway's resolver does not.
 """
 import asyncio
 import csv
@@ -9,7 +9,8 @@ import os
 
 from ...base.spec import Answer, Profile
 from ...site.addresses import privacy
-from ..traffic.workload import Parameter, Workload
+from ..traffic import closed
+from ..traffic.workload import Parameter, Workload, every_second
 
 COLUMNS = 't_start', 'kind', 'user', 'works', 'seconds', 'why'
 #: After this time a connection has failed, s: few programs wait for longer.
@@ -22,7 +23,9 @@ class Internet(Workload):
     profile = Profile('The internet of today', rank=75, answers=(Answer('Internet', {
         'works': 'of the connections other than plain web requests, {} work'}),))
     parameters = (Parameter('connections', 'integer', 25, 'connections', 'of each kind, as many as fit into the run',
-                            low=1, high=1000),)
+                            low=1, high=1000),
+                  Parameter('downloads', 'integer', 0, 'downloads', 'that every second user keeps in flight, and '
+                            'nothing else', low=0, high=64))
     conversations = True
 
     def encrypts(self):
@@ -32,6 +35,13 @@ class Internet(Workload):
         return dict.fromkeys(classes, 2)
 
     async def run(self, run):
+        beside = every_second(run.spec.mine) if self.values['downloads'] else ()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(closed.run(run, self.values['downloads'], 0.0, self.phases(run.spec), via='https',
+                                         users=beside))
+            tasks.create_task(self._connections(run, [user for user in run.spec.mine if user not in beside]))
+
+    async def _connections(self, run, users):
         kinds, each = run.spec.conversations, self.values['connections']
         gap = run.spec.duration_s / (each * len(kinds))
         path = os.path.join(run.spec.out, 'connections.csv')
@@ -43,7 +53,7 @@ class Internet(Workload):
                     await run.sleep_until(number * gap)
                     if run.now() >= run.spec.duration_s:
                         break
-                    user = run.spec.mine[number // len(kinds) % len(run.spec.mine)]
+                    user = users[number // len(kinds) % len(users)]
                     tasks.create_task(self._connection(run, rows, user, number))
 
     async def _connection(self, run, rows, user, number):
