@@ -76,13 +76,16 @@ def run(spec):
             world_of(spec, fabric, tls=spec.tls_share > 0 or workload.encrypts(),
                      certificate_helper=_certificate_helper(program) if workload.bumped else None,
                      others=internet.places() if workload.conversations else (),
-                     quic=arm.quic or not (workload.http3 or workload.conversations), guest=preflight.takes_guest(arm, spec.hosts),
+                     quic=arm.quic or not (workload.http3 or workload.conversations),
+                     guest=preflight.takes_guest(arm, spec.hosts),
                      **more) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
         tcp = {host: tcp_counters(host) for host in (*world.gateways, *world.farms)}   # containers keep old counts
         places = world.at_gateways()
-        names = [there.start_names(more=[internet.POOL] if workload.conversations else ()) for there in places]
+        # Unmodified Squid would refuse HTTPS wherever its resolver differs; `internet` has that as a figure.
+        same = not (arm.scheduled or workload.conversations)
+        names = [daemon for there in places for daemon in there.start_names(same=same)]
         disturbances = workload.disturbances(spec.duration_s)
         browsers = workload.browsers(world.users)
         origins = world.start_origin(stalling=any(each.kind == 'stall' for each in disturbances),

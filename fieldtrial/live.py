@@ -68,7 +68,10 @@ def run(chosen, with_parent=False, locust=None):
     arm = arms.get(spec.arm)
     with fabrics.new(chosen.hosts) as fabric, cell.world_of(spec, fabric, deal=groups.evenly) as world:
         places = world.at_gateways()
-        daemons = [*(there.start_names() for there in places), *world.start_origin(), *arm.prepare(world)]
+        # As in cell.py; and what Squid cannot verify does not go to a parent.
+        same = with_parent or not arm.scheduled
+        daemons = [*(daemon for there in places for daemon in there.start_names(same=same)),
+                   *world.start_origin(), *arm.prepare(world)]
         if with_parent:
             daemons += parent.start(world, fabric, chosen.stock_squid)
         squids, shares = cell.start_squids(world, arm, cell.program_of(spec), parent.DIRECTIVES if with_parent else '')

@@ -24,15 +24,15 @@ from .protocols import TLS_PORT, expect, return_bytes
 FIRST_PORT = 20_001
 #: Round-trip time of the servers, ms: of another country.
 RTT_MS = 40.0
-#: Names that the gateway's resolver answers with another address than the users', or does not know: of a pool that
-#: rotates, and of DNS over HTTPS or the outer name of ECH.
-POOL, HIDDEN = dataclasses.replace(addresses.REFUSING, name='pool.test'), 'hidden.test'
+#: Names that the gateway's resolver answers with another address than the users' (that of the first server of the web
+#: in every world), or does not know: of a pool that rotates, and of DNS over HTTPS or the outer name of ECH.
+POOL, HIDDEN = 's01.test', 'hidden.test'
 #: Pause between two pieces of a ClientHello, s.
 PIECE_S = 0.02
 #: After this time without an answer a client tries the next address, s (RFC 8305, Connection Attempt Delay).
 NEXT_S = 0.25
-#: Time that the slow server takes, s; bytes of an upload that needs path MTU discovery; and that MTU.
-SLOW_S, UPLOAD, MTU = 2.0, 40_000, 1400
+#: Time that the slow server takes, s; bytes of an upload that needs path MTU discovery.
+SLOW_S, UPLOAD = 2.0, 40_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _protocol(kind):
 def _hello(name, make):
     """The server returns the ClientHello: what arrived there is what was sent."""
     async def talk(ends, draw):
-        hello = make(draw.choice((POOL.name, HIDDEN)), draw)
+        hello = make(draw.choice((POOL, HIDDEN)), draw)
         reader, writer = await ends.connect()
         for number, piece in enumerate(hello.pieces):
             await asyncio.sleep(PIECE_S if number else 0)
@@ -135,7 +135,7 @@ KINDS = (
     *(_hello(name, make) for name, make in client_hellos.KINDS.items()),
     *(_datagrams(name, answers) for name, answers in datagrams.KINDS.items()),
     Kind('QUIC, or TCP where it is refused', TLS_PORT, return_bytes, _http3, answers=datagrams.QUIC),
-    Kind(f'upload by a hop of {MTU} bytes', TLS_PORT, return_bytes, _upload),
+    Kind(f'upload by a hop of {addresses.NARROW_MTU} bytes', TLS_PORT, return_bytes, _upload),
     Kind(f'server that takes {SLOW_S:g} s', TLS_PORT, _serve_slowly, _small),
     Kind('first address silent', TLS_PORT, return_bytes, _next_address, before=addresses.SILENT),
     Kind('first address refuses', TLS_PORT, return_bytes, _next_address, before=addresses.REFUSING))
@@ -166,7 +166,7 @@ def start_servers(world):
             host.run(iptables, '-t', 'nat', '-A', 'PREROUTING', '-d', to, '-p', 'tcp', '--dport', str(kind.port),
                      '-j', 'REDIRECT', '--to-ports', str(FIRST_PORT + number))
         if kind.talk is _upload:
-            _narrow(world.isp, place)
+            world.narrow(place)
     for users_host, users in world.groups.items():
         users_host.batch([f'addr add {address}/128 dev {HOME} nodad' for user in users
                           for address in addresses.privacy(user)])
@@ -174,13 +174,6 @@ def start_servers(world):
                          command='servers of other protocols', cwd=ROOT)
     daemon.wait_until(lambda: listens(host, FIRST_PORT + len(KINDS) - 1), 'listening')
     return [daemon]
-
-
-def _narrow(isp, place):
-    """Gives the way from the ISP to a server a smaller MTU."""
-    for address, family in ((place.v4, '-4'), (place.v6, '-6')):
-        words = isp.run('ip', family, 'route', 'get', address).split()
-        isp.run('ip', family, 'route', 'replace', address, 'dev', words[words.index('dev') + 1], 'mtu', 'lock', MTU)
 
 
 def _served(serve):

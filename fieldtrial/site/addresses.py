@@ -7,11 +7,12 @@
     links     198.19.255.0/24, 2001:2:0:ffff::/64
     store     198.19.253.0/24                   of several gateways
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LAN4, LAN6 = '198.18.0.0/16', '2001:2::/49'
 GATEWAY_IN4, GATEWAY_IN6 = '198.18.0.1', '2001:2::1'
-NAMES4, NAMES6 = '198.18.0.2', '2001:2::2'   #: of the name server, if it has its own host
+NAMES4, NAMES6 = '198.18.0.2', '2001:2::2'   #: of the users' name server, if it has its own host
+GATEWAY_NAMES4, GATEWAY_NAMES6 = '198.18.0.3', '2001:2::3'   #: of the gateway's, on the same host
 SINK4, SINK6 = '198.18.0.9', '2001:2::9'   #: behind the gateway, of no class
 GATEWAY_OUT4, GATEWAY_OUT6 = '198.19.255.2', '2001:2:0:ffff::2'    #: of the first gateway, see outside()
 ISP4, ISP6 = '198.19.255.1', '2001:2:0:ffff::1'
@@ -57,6 +58,8 @@ SILENT = Server('silent.test', '198.19.3.1', '2001:2:0:8003::1', group='none', r
 #: The addresses of the ISP, where nothing listens: connections are refused.
 REFUSING = Server('refusing.test', ISP4, ISP6, group='none', rtt_ms=0.0)
 PRIVACY_ADDRESSES = 4
+#: MTU of the narrowest hop on some ways to servers, bytes, as by a tunnel.
+NARROW_MTU = 1400
 
 
 def privacy(user):
@@ -68,6 +71,13 @@ def others(count, rtt_ms):
     """Servers besides those of the web."""
     return [Server(f'o{index:02d}.test', f'198.19.4.{index}', f'2001:2:0:8004::{index:x}', group='domestic',
                    rtt_ms=rtt_ms) for index in range(1, count + 1)]
+
+
+def elsewhere(servers):
+    """The servers as another resolver knows them: under their names the addresses of others, as in pools that rotate.
+    Each has those of the next; a single one has REFUSING's."""
+    others = [*servers[1:], servers[0]] if len(servers) > 1 else [REFUSING]
+    return [replace(server, v4=other.v4, v6=other.v6) for server, other in zip(servers, others)]
 
 
 def outside(number):

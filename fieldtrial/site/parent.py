@@ -45,4 +45,4 @@ def start(world, fabric, program):
     squid = world.start(host, [str(program), '-N', '-n', 'parent', '-f', str(conf)], 'parent.out',
                         command='the parent cache', stop_signal=signal.SIGINT)
     squid.wait_until(lambda: listens(host, FORWARD_PORT), f'listening on port {FORWARD_PORT}')
-    return [world.start_names(host), squid]
+    return [world.start_names_of(host), squid]

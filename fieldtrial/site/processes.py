@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 from ..base.errors import TrialError
@@ -137,10 +138,12 @@ def tail(path, lines=15):
     return '\n'.join(f'  | {line}' for line in last) or '  (empty)'
 
 
-def listens(host, port):
-    """Whether a process accepts TCP connections to `port` on `host`. Looked up in /proc: a test connection would appear
-    in the daemon's log, and an intercepting Squid would report an error."""
-    wanted = f':{port:04X}'
+def listens(host, port, address=None):
+    """Whether a process accepts TCP connections to `port` on `host`, of the IPv4 `address` if given. Looked up in /proc:
+    a test connection would appear in the daemon's log, and an intercepting Squid would report an error."""
+    # The kernel shows the address as a number of the machine's byte order.
+    shown = '' if address is None else f'{int.from_bytes(socket.inet_aton(address), sys.byteorder):08X}'
+    wanted = f'{shown}:{port:04X}'
     tables = [_text(host, f'/proc/net/{name}') for name in ('tcp', 'tcp6')]
     rows = (line.split() for table in tables for line in table.splitlines()[1:])
     return any(row[1].endswith(wanted) and row[3] == TCP_LISTEN for row in rows)

@@ -148,7 +148,8 @@ class World(Scenario):
             if self.users_host in inside:
                 inside[self.users_host].append((addresses.SINK4, addresses.SINK6))
             if self.names_host not in self.gateways:
-                inside[self.names_host] = [(addresses.NAMES4, addresses.NAMES6)]
+                inside[self.names_host] = [(addresses.NAMES4, addresses.NAMES6),
+                                           (addresses.GATEWAY_NAMES4, addresses.GATEWAY_NAMES6)]
             self._connect_users(fabric, gateway, list(inside))
             lan.address(gateway, inside)
         lan.connect(fabric, self.isp, list(self.gateways), ACCESS, WAN)
@@ -158,6 +159,8 @@ class World(Scenario):
         self.distance = delay.choose(self._distance, self.isp, self._delayline, self.servers)
         self._stack.callback(self.distance.close)
         self.distance.connect(fabric, self.isp, self.farms, self.directory)
+        if len(self.servers) > 1:
+            self.narrow(self.servers[-1])
         link = self.isp, ACCESS, self.rate_bps, self.buffer_bytes
         self.bottleneck = bottleneck.Edge(self, *link, PROGRAMS / 'msfrs-edge') if self._isp == 'edge' else \
             bottleneck.TokenBucket(*link)
@@ -216,6 +219,13 @@ class World(Scenario):
                           for address, via in ((user.v4, v4), (user.v6, v6))]
         self.isp.batch(lines + [f'route replace blackhole {address}' for address in addresses.SILENT.addresses])
 
+    def narrow(self, server):
+        """Gives the way from the ISP to a server the MTU addresses.NARROW_MTU, as to the last of several servers."""
+        for address, family in ((server.v4, '-4'), (server.v6, '-6')):
+            words = self.isp.run('ip', family, 'route', 'get', address).split()
+            self.isp.run('ip', family, 'route', 'replace', address, 'dev', words[words.index('dev') + 1],
+                         'mtu', 'lock', addresses.NARROW_MTU)
+
     def _connect_users(self, fabric, gateway, members):
         """Raises TrialError where a guest is wanted and there is more than one cable."""
         if not self._guest:
@@ -240,19 +250,28 @@ class World(Scenario):
 
     # Programs on the hosts.
 
-    def start_names(self, host=None, more=()):
-        """Starts dnsmasq, for users and gateway (see `nameserver`) or for another host alone: it resolves the servers'
-        names, addresses.SILENT among them, those of the Servers `more`, and nothing else."""
-        inside = [] if host else [f'--listen-address={self._inside_names}']
-        self._named = self._named or not host
-        host = host or self.names_host
+    def start_names(self, *, same=False):
+        """Starts the users' name server and the gateway's (see `nameserver`), which knows other addresses of the servers
+        (addresses.elsewhere), as where users have a resolver of their own; with `same` it has the users' answers. A list
+        of Daemons."""
+        self._named = True
+        return [self._start_dnsmasq(self.names_host, 'names', self._inside_names, self.servers),
+                self._start_dnsmasq(self.names_host, 'gateway-names', self.nameserver,
+                                    self.servers if same else addresses.elsewhere(self.servers))]
+
+    def start_names_of(self, host):
+        """Starts a name server for a further host alone, with the users' answers. Returns the Daemon."""
+        return self._start_dnsmasq(host, 'names', '127.0.0.1', self.servers)
+
+    def _start_dnsmasq(self, host, label, address, servers):
+        """It resolves the names of these servers and of addresses.SILENT, and nothing else."""
         records = [f'--host-record={server.name},{server.v4},{server.v6},3600'
-                   for server in (*self.servers, addresses.SILENT, *more)]
+                   for server in (*servers, addresses.SILENT)]
         daemon = self.start(host, [
             'dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--no-resolv', '--no-hosts', '--no-poll',
             '--local=/test/', '--pid-file=', '--user=nobody', '--log-facility=-', '--bind-interfaces',
-            '--listen-address=127.0.0.1', *inside, *records], f'dnsmasq-{host.role}.log')
-        daemon.wait_until(lambda: listens(host, 53), 'listening on port 53')
+            f'--listen-address={address}', *records], f'dnsmasq-{host.role}-{label}.log')
+        daemon.wait_until(lambda: listens(host, 53, address), f'listening on port 53 of {address}')
         return daemon
 
     @property
@@ -261,7 +280,8 @@ class World(Scenario):
 
     @property
     def nameserver(self):
-        return '127.0.0.1' if self.names_host is self.gateway else addresses.NAMES4
+        """The address of the gateway's name server."""
+        return '127.0.0.1' if self.names_host is self.gateway else addresses.GATEWAY_NAMES4
 
     def start_origin(self, *, stalling=False, **seeds):
         """Starts nginx on the servers and returns a list of Daemons; the servers of one host are one process and differ

@@ -187,9 +187,9 @@ def test_refused_while_peeking_at_the_server_too(slow_link):
 
 
 def test_decrypted_tls(slow_link):
-    """Bumped: requests inside the connection are held and charged one by one."""
+    """Bumped: requests inside the connection are held and charged one by one. Squid compares the name."""
     gateway, user = slow_link.gateway, slow_link.of('gold')[0]
-    slow_link.world.start_names()
+    slow_link.world.start_names(same=True)
     gateway.start(NARROW, QUANTUM, *gateway.certificate_generator(), 'sslproxy_cert_error allow all',
                   'tls_outgoing_options flags=DONT_VERIFY_PEER', bump='ssl_bump stare greeting\nssl_bump bump all')
     gateway.intercept_tls()

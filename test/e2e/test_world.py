@@ -22,8 +22,8 @@ from fieldtrial.base.paths import ROOT
 from fieldtrial.base.spec import CellSpec
 from fieldtrial.load import http3, quic
 from fieldtrial.load.traffic import devtools
-from fieldtrial.site import (addresses, arms, delay, disturb, grid, link_trace, meters, netlink, netns, preflight,
-                             processes, squidconf)
+from fieldtrial.site import (addresses, arms, delay, disturb, grid, link_trace, meters, names, netlink, netns,
+                             preflight, processes, squidconf)
 from fieldtrial.site.world import WAN, World
 
 PATCHED = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
@@ -117,6 +117,23 @@ def carries_its_rate_and_queues_no_more_than_its_buffer(world):
     assert 0.9 < queue.read().sent_bytes / received.read() < 1.1
     queue.close()
     received.close()
+
+
+def test_the_gateways_resolver_has_other_answers_than_the_users(world):
+    answers = [{server.name: names.look_up(host, None, nameserver, server.name) for server in world.servers}
+               for host, nameserver in ((world.users_host, addresses.GATEWAY_IN4), (world.gateway, world.nameserver))]
+    assert answers[0] == {server.name: server.v4 for server in world.servers}
+    assert answers[1].keys() == answers[0].keys() and set(answers[1].values()) == set(answers[0].values())
+    assert not answers[1].items() & answers[0].items()
+
+
+@pytest.mark.parametrize('family', [4, 6])
+def test_an_upload_by_the_way_with_a_smaller_mtu(world, family):
+    server, user = world.servers[-1], world.users[0]
+    address, source = (server.v4, user.v4) if family == 4 else (f'[{server.v6}]', user.v6)
+    assert 'mtu lock 1400' in world.isp.run('ip', f'-{family}', 'route', 'get', address.strip('[]'))
+    assert world.users_host.run('curl', '-s', '-m', '20', '--interface', source, '-d', 'x' * 40_000, '-o', '/dev/null',
+                                '-w', '%{http_code}', f'http://{address}/up/40000/x') == '200'
 
 
 def test_no_host_has_a_way_out(world):

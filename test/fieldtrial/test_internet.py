@@ -120,7 +120,7 @@ def test_every_second_user_downloads_and_the_others_make_the_connections(tmp_pat
     done = Outcome(tmp_path, workload='internet', parameters={'connections': 3, 'downloads': 3}, drain_s=10,
                    users=[person(cls, number) for cls in ('gold', 'silver', 'bronze') for number in (1, 2)])
     assert {row['user'] for row in done.requests} == {'gold-2', 'silver-2', 'bronze-2'}
-    assert set(done.clients.most.values()) == {3} and set(done.clients.ways) == {'https'}
+    assert set(done.clients.most.values()) == {3} and set(done.clients.ways) == {'http'}
     assert {row['user'] for row in csv.DictReader((tmp_path / 'connections.csv').open())} == {'gold-1', 'silver-1',
                                                                                              'bronze-1'}
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from fieldtrial.base.errors import TrialError
-from fieldtrial.site import host, names
+from fieldtrial.site import addresses, host, names
 
 QUESTION = bytes.fromhex('6d730100000100000000000003733031047465737400 00010001')
 ADDRESS = bytes.fromhex('c00c 0001 0001 00000e10 0004 c6130101')
@@ -59,3 +59,13 @@ def test_an_answer_without_an_address_is_refused(answer):
     with answering(answer) as (here, _), pytest.raises(TrialError, match='asked 127.0.0.1 for s01.test, and the answer '
                                                                          'has no address in it: '):
         names.look_up(here, None, '127.0.0.1', 's01.test')
+
+
+def test_another_resolver_knows_none_of_the_addresses_of_a_server():
+    servers = addresses.servers((10.0, 20.0, 200.0))
+    for known in (servers, servers[:1]):
+        others = addresses.elsewhere(known)
+        assert [server.name for server in others] == [server.name for server in known]
+        for server, other in zip(known, others):
+            assert not set(server.addresses) & set(other.addresses)
+    assert addresses.elsewhere(servers[:1])[0].v4 == addresses.REFUSING.v4

@@ -37,7 +37,7 @@ class Internet(Workload):
     async def run(self, run):
         beside = every_second(run.spec.mine) if self.values['downloads'] else ()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(closed.run(run, self.values['downloads'], 0.0, self.phases(run.spec), via='https',
+            tasks.create_task(closed.run(run, self.values['downloads'], 0.0, self.phases(run.spec), via='http',
                                          users=beside))
             tasks.create_task(self._connections(run, [user for user in run.spec.mine if user not in beside]))
 
