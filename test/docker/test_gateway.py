@@ -101,8 +101,8 @@ class Gateway:
         return done.returncode == 0, done.stdout + done.stderr
 
     def wait_until_up(self):
-        """Waits until users are sent to a Squid that answers."""
-        for service in ('squid', 'intercept'):
+        """Waits until users are sent to a Squid that answers, once their servers do."""
+        for service in ('squid', 'syn', 'intercept'):
             wait_for(lambda: self.healthy(service)[0], lambda: (self.healthy(service), self.logs()))
 
     def bronze(self):

@@ -39,6 +39,10 @@ def test_capabilities_are_those_of_the_units():
     for option in ('--inh-caps', '--ambient-caps'):
         assert f'{option}={",".join("+" + name.lower() for name in sorted(squid))} ' in script
     assert set(SERVICES['intercept']['cap_add']) == of_unit('msfrs-iptables', 'CapabilityBoundingSet')
+    syn = SERVICES['syn']
+    assert set(syn['cap_add']) == of_unit('msfrs-syn', 'CapabilityBoundingSet') | {'KILL'}
+    assert {str(syn['ulimits']['nofile'])} == of_unit('msfrs-syn', 'LimitNOFILE')
+    assert {syn['mem_limit'].upper()} == of_unit('msfrs-syn', 'MemoryMax')
     assert SERVICES['prepare']['cap_add'] == ['CHOWN']
 
 
