@@ -236,6 +236,23 @@ def test_setup_makes_a_gateway_of_it_and_takes_that_back(gateway):
     gateway.sh('test ! -e /var/lib/msfrs -a ! -e /usr/share/msfrs')
 
 
+def test_connections_wait_for_servers_and_a_hung_squid_is_restarted(gateway):
+    """msfrs-syn and msfrsctl watch with the privileges of their units."""
+    assert gateway.show('msfrs-syn')['ActiveState'] == gateway.show('msfrsctl-watch')['ActiveState'] == 'active'
+    refused = gateway.run('ip', 'netns', 'exec', 'user', 'curl', '-sS', '-m', '20', 'https://203.0.113.1/', check=False)
+    assert refused.returncode == 7, refused.stderr      # not a connection that breaks afterwards
+
+    pid = gateway.show('squid')['MainPID']
+    gateway.sh('systemctl kill -s STOP squid')
+
+    def started():
+        gateway.run('ip', 'netns', 'exec', 'user', 'curl', '-s', '-m', '2', '-o', '/dev/null', URL, check=False)
+        return gateway.show('squid')['MainPID'] not in (pid, '0')
+    wait_for(started, lambda: gateway.sh('journalctl -u msfrsctl-watch -n 40 --no-pager'), seconds=120)
+    schedules(gateway)
+    assert 'MSFRS' in gateway.sh('iptables-save')
+
+
 #: Makes another repository with later versions, and registers it with apt.
 NEWER = r"""
 mkdir /newer; cd /newer
