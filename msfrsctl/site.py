@@ -19,6 +19,8 @@ WHY, DEBIAN_WHY = 'libexec/msfrs/msfrs-why', '/usr/libexec/msfrs/msfrs-why'
 ETC, STATE = '/etc/msfrs', '/var/lib/msfrs'
 #: Run-time directory of msfrs-edge with its control socket; --state moves this as well.
 RUN = '/run/msfrs-edge'
+#: Where msfrsctl says what is wrong, until the next start of the machine.
+FAULTS = '/run/msfrsctl'
 #: Sysctls that enable forwarding at boot, whether or not Squid runs.
 FORWARDING = '/etc/sysctl.d/60-msfrs.conf'
 
@@ -43,6 +45,11 @@ class Site:
         self.journal_path = f'{options.state or STATE}/setup.json'
 
         self.run = options.state or RUN
+        #: Exists while `msfrsctl off` lasts; the unit msfrs-iptables does not start then.
+        self.off_path = f'{etc}/off'
+        #: What `msfrsctl watch` has found (faults.py), and the process of `msfrsctl prove`.
+        state = options.state or FAULTS
+        self.faults_path, self.test_path = f'{state}/faults', f'{state}/test'
 
     @functools.cached_property
     def conf_path(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How `msfrsctl setup` starts the services that it has configured; each step records how to undo it."""
-from . import probe, written
+from . import firewall, probe, written
 from .errors import FAILED, CtlError
 from .journal import PATIENCE
 from .manager import port_of
@@ -74,6 +74,32 @@ class Start:
             except CtlError as problem:
                 raise CtlError(f'{problem}. Another page: --probe URL; none: --probe no', problem.code) from None
         self._done.append('Squid listens' + (f', and brings {url}' if url != 'no' else ''))
+
+    def reachable(self, may_add, may_ask):
+        """Checks that the firewall will let users' connections to Squid pass, before they are sent there. If not, adds
+        the rules that accept them, where it may. Raises CtlError."""
+        site, added = self._site, []
+        site.look_again()
+        if site.iptables_script is None:
+            return
+        while True:
+            try:
+                blocked = firewall.look(site, planned=True)
+            except CtlError as problem:
+                self._notes.append(f'whether the firewall lets users reach Squid is not known: {problem}')
+                return
+            if not blocked:
+                self._done.append('the firewall lets users\' connections pass to Squid')
+                self._notes += [f'that rule is lost when your rules are loaded again: {each.lasting}' for each in added
+                                if each.lasting.startswith('put ')]
+                return
+            each = blocked[0]
+            if not each.accept or each in added or not (may_add or may_ask and site.system.ask(
+                    f'{each}. May setup run: {each.accept} ? (yes or no)', 'yes') == 'yes'):
+                raise CtlError(f'{each}, so no user would have a page. To do: {each.do}'
+                               + ('; or let setup add it: --firewall add' if each.accept and not may_ask else ''), FAILED)
+            self._do(('sh', '-c', each.accept), ('sh', '-c', each.undo))
+            added.append(each)
 
     def interception(self):
         site = self._site

@@ -247,6 +247,14 @@ class System:
         from .download import samples       # imported here, so that `why` does not load it
         return samples(url, interface, lambda: int(self.read(path) or 0))
 
+    def free(self, path):
+        """Bytes that an ordinary user may still write to the file system of a file, or None."""
+        try:
+            found = os.statvfs(path)
+        except OSError:
+            return None
+        return found.f_bavail * found.f_frsize
+
     def ends(self, host, port, timeout):
         """Whether a connection that sends nothing and closes its half is closed, or answered, by the other end in time.
         True if there is no connection."""

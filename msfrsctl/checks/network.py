@@ -3,7 +3,8 @@
 import re
 
 from . import ERROR, NOTE, OK, WARNING, Finding
-from .. import bypass
+from .. import bypass, faults, firewall
+from ..errors import CtlError
 from ..units import rate_of
 from ..users import network_bits
 
@@ -81,6 +82,9 @@ def interception(site):
         yield Finding(NOTE, 'msfrs-iptables is not set up: only browsers that are told to use the proxy are scheduled',
                       f'msfrsctl setup, or write {site.interception_conf}')
         return
+    if said := faults.off(site):
+        yield Finding(WARNING, said[0].text.partition('. ')[0].rstrip('.'), 'msfrsctl on')
+        return
     done = site.system.run(site.iptables_script, 'check', '--config', site.interception_conf)
     if done.code == 1:
         for line in done.out.splitlines():
@@ -91,6 +95,7 @@ def interception(site):
     else:
         yield Finding(OK, done.out.strip().partition(': ')[2] or 'interception is in place')
     yield from _ports(site)
+    yield from _path(site, done.code == 0)
     yield from _syn(site)
     if site.interception.get('quic') == 'allow':
         yield Finding(NOTE, 'QUIC is let through, so HTTP/3 is not scheduled',
@@ -98,6 +103,21 @@ def interception(site):
     if site.interception.get('ipv6') == 'no' and site.system.ip('-6', 'route', 'show', 'default'):
         yield Finding(WARNING, 'IPv6 users bypass Squid, as interception has ipv6 = no',
                       f'ipv6 = yes in {site.interception_conf}')
+
+
+def _path(site, in_place):
+    """What becomes of a user's connection in the rules of this machine."""
+    if site.system.euid():
+        return
+    try:
+        blocked = firewall.look(site, planned=not in_place)
+    except CtlError as problem:
+        yield Finding(NOTE, f'whether the firewall lets users reach Squid is not known: {problem}')
+        return
+    for each in blocked:
+        yield Finding(ERROR, str(each), each.do)
+    if not blocked:
+        yield Finding(OK, 'users\' connections pass the firewall to Squid')
 
 
 def _ports(site):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrsctl prove: whether scheduling helps on this link. Turns it off and on by turns under the users' own load, and
 compares. No connection is cut."""
+import contextlib
+import os
 import re
 import textwrap
 import time
 
-from .. import accesslog, alternation, comparison, text
+from .. import accesslog, alternation, comparison, faults, text
 from ..errors import DONE, FAILED, FOUND, WRONG, CtlError
 from ..start import unit_of
 
@@ -40,7 +42,7 @@ def gather(options, site):
     site.system.say(f'{len(order)} slices of {alternation.SLICE:.0f} s; Ctrl-C ends it early, with scheduling on '
                     f'again, and after {LEAST} minutes with a result')
     try:
-        with alternation.Switch(site) as switch:
+        with _announced(site, begun), alternation.Switch(site) as switch:
             for on in order:
                 site.system.say(f'{len(found) + 1} of {len(order)}: {"on" if on else "off"}')
                 found.append(switch.slice(on, options.ping))
@@ -63,6 +65,19 @@ def gather(options, site):
             'slice': alternation.SLICE, 'settle': alternation.SETTLE, 'log': log.path,
             'link': {'rate': rate, 'interface': site.reports[0]['link']['interface']},
             **compared}
+
+
+@contextlib.contextmanager
+def _announced(site, begun):
+    """status, why and the page say meanwhile that a test runs."""
+    site.system.make_directory(os.path.dirname(site.test_path))
+    site.system.write(site.test_path, f'{os.getpid()} {begun:.0f}\n')
+    faults.publish(site, *faults.published(site) or ())
+    try:
+        yield
+    finally:
+        site.system.remove(site.test_path)
+        faults.publish(site, *faults.published(site) or ())
 
 
 def _check(site, ping):

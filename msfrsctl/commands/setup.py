@@ -6,7 +6,7 @@ import os
 import shlex
 
 from .. import answers as questions
-from .. import interview, parsed, text, written
+from .. import faults, interview, parsed, text, written
 from ..checks import ERROR, WARNING
 from ..errors import FAILED, WRONG, CtlError
 from ..journal import Journal
@@ -35,6 +35,8 @@ def arguments(parser):
                        ('probe', 'page that must come through Squid before users are sent there, or no: none '
                                  f'({questions.Answers.probe})')):
         parser.add_argument(f'--{name}', help=what)
+    parser.add_argument('--firewall', choices=('ask', 'add'), default='ask',
+                        help='add: if the firewall drops connections of users to Squid, add the rule that accepts them')
     parser.add_argument('--measure', metavar='URL', help='measure the rate with this large file on a server')
     parser.add_argument('--class', dest='cls', action='append', metavar='NAME=WEIGHT[=NETWORK,...]',
                         help='again for each class; the one without networks is the default')
@@ -68,6 +70,7 @@ def gather(options, site):
             done.append(f'wrote {path}')
     # Written late: while the file exists, starting Squid may also start the interception of users.
     late = [] if options.no_start else [site.interception_conf]
+    off = site.system.read(site.off_path)
     try:
         _may_write(options, site, journal, files)
         _certificate(site, journal, done)
@@ -85,12 +88,18 @@ def gather(options, site):
             start.edge()
             start.page()
             write(late)
+            start.reachable(options.firewall == 'add', not options.yes)
+            site.system.remove(site.off_path)
             start.interception()
             start.probe()
+            faults.publish(site, *(fault for fault in faults.published(site) or () if fault.code in
+                                   (faults.LOG, faults.NAMES)))
             notes += [f'{row["what"]}; {row["do"]}' for row in findings(site, LOOKED_AT)
                       if row['level'] in (ERROR, WARNING)]
     except (CtlError, KeyboardInterrupt) as problem:
         said = [str(problem) or 'interrupted']
+        if off is not None:
+            site.system.write(site.off_path, off)
         if back := [what for what, was in journal.roll_back() if was]:
             said.append(f'taken back: {", ".join(back)}')
         if not options.yes:
@@ -202,6 +211,8 @@ def _undo(options, site):
     if site.system.exists(site.conf_path) and (own := included(site.conf, site.system)) and site.system.exists(own):
         OwnFile(site, own).undo_all()       # otherwise it would differ from setup's version
     back = journal.undo(force=options.replace)
+    site.system.remove(site.off_path)
+    site.system.remove(site.faults_path)
     return {'done': [what for what, was in back if was],
             'notes': [f'not done: {what}' for what, was in back if not was]}
 

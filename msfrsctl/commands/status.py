@@ -1,17 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrsctl status: whether requests are held and why, the link, the window, the classes."""
-from .. import bypass, text
+from .. import bypass, overall, text
+from ..errors import DONE, FAILED, FOUND, CtlError
+from ..manager import SilentError
 
 HELP = 'whether requests are held and why, the link, the window, the classes'
 
 
-def gather(_options, site):
+def arguments(parser):
+    parser.add_argument('--engine', metavar='PROGRAM', help='where msfrs-why is')
+
+
+def gather(options, site):
+    try:
+        said = overall.verdict(site, options.engine)
+    except CtlError as problem:
+        if problem.code != FAILED:
+            raise
+        said = {'light': 'amber', 'text': str(problem)}      # without msfrs-why the figures are as good
+    if said['light'] == 'red':      # what bypasses Squid then is everything, or nothing
+        try:
+            return {'overall': said, 'bypass': None, 'workers': site.reports}
+        except SilentError as problem:
+            raise CtlError(said['text'], problem.code) from None
     past = bypass.look(site)
-    return {'bypass': past and past._asdict(), 'workers': site.reports}
+    return {'overall': said, 'bypass': past and past._asdict(), 'workers': site.reports}
+
+
+def code(data):
+    return FOUND if data['overall']['light'] == 'red' else DONE
 
 
 def show(data):
-    lines = [f'beside     {bypass.Bypass(**data["bypass"])}'] if data['bypass'] else []
+    lines = [text.safe(data['overall']['text'], 600)]
+    lines += [f'beside     {bypass.Bypass(**data["bypass"])}'] if data['bypass'] else []
     for report in data['workers']:
         if 'kid' in report:
             lines.append(f'worker {report["kid"]}')

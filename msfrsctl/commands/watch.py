@@ -5,9 +5,12 @@ runs it; Squid's own unit starts Squid again, and interception with it.
 Users' connections to an intercepting port wait in the kernel until Squid accepts them. While none waits, Squid is not
 asked anything. While some do, a connection to the port is made from here, which sends nothing and closes its half. It
 is accepted after those that wait, and a Squid that runs closes it at once: no request, queue, name or server is
-involved."""
+involved.
+
+It also finds what else is wrong with the gateway, and says so to status, why and the page: lookout.py."""
 from .. import interception
 from ..errors import CtlError
+from ..lookout import Lookout
 
 HELP = 'restart a Squid that has stopped answering (for the unit msfrsctl-watch)'
 #: Seconds between two looks.
@@ -22,9 +25,10 @@ HERE = {'*': '::1', '::': '::1', '0.0.0.0': '127.0.0.1'}
 
 
 def gather(_options, site):
-    watch = Watch(site)
+    watch, lookout = Watch(site), Lookout(site)
     while True:
         watch.look()
+        lookout.look()
         site.system.sleep(EVERY)
 
 

@@ -4,12 +4,11 @@
 The explanation comes from msfrs-why, from the same sources as the page of msfrs-page, in the same sentences.
 """
 import contextlib
-import json
 import threading
 import time
 
-from .. import accesslog, bypass, text
-from ..errors import DONE, FAILED, FOUND, WRONG, CtlError
+from .. import accesslog, bypass, overall, text
+from ..errors import DONE, FOUND, WRONG, CtlError
 from ..manager import SilentError
 from ..users import user_of
 
@@ -17,8 +16,6 @@ HELP = 'what held a user, a host or a request: now, and during the last day'
 DAY = 86400.0
 #: Seconds that the search of access.log may take; the whole answer then takes less than 0.2 s.
 BUDGET = 0.12
-#: msfrs-why's names of its input pages.
-PAGES = {'metrics': 'msfrs-metrics', 'report': 'msfrs', 'users': 'msfrs-users'}
 
 
 def arguments(parser):
@@ -70,26 +67,16 @@ def code(data):
 
 def live(options, site):
     """Result of msfrs-why for Squid's present state: the same as /user.json of msfrs-page."""
-    user, sections = user_of(options.name, site.conf), []
-
-    def look():
-        for kind, action in PAGES.items():
-            sections.append((kind, site.system.monotonic(), site.manager.page(action)))
+    user = user_of(options.name, site.conf)
     try:
-        look()
+        sections = overall.look(site, overall.PAGES)
         # If Squid does not know the user, there is no rate to wait for.
         if options.seconds and any(name in sections[-1][2] for name in (options.name, user)):
             site.system.sleep(options.seconds)
-            look()
+            sections += overall.look(site, overall.PAGES)
     except SilentError:
-        host, port = site.manager.address
-        sections = [('silent', 0, f'[{host}]:{port}' if ':' in host else f'{host}:{port}')]
-    given = ''.join(f'{kind} {at:.6f} {len(page.encode())}\n{page}' for kind, at, page in sections)
-    done = site.system.run(options.engine or site.why, options.name, input=given)
-    if not done:
-        raise CtlError(f'msfrs-why cannot say what that means: {done.err.strip() or done.code}; is it of the same '
-                       f'version as msfrsctl and Squid?', FAILED)
-    return json.loads(done.out)
+        sections = overall.silent(site)
+    return overall.explain(site, options.name, sections, options.engine)
 
 
 def logged(options, site):
@@ -125,7 +112,8 @@ def _by_class(records):
 
 
 def show(data):
-    lines = [str(bypass.Bypass(**data['bypass']))] if data['bypass'] else []
+    lines = [text.safe(data['live']['overall'], 400)] if data['live'] is not None else []
+    lines += [str(bypass.Bypass(**data['bypass']))] if data['bypass'] else []
     lines += [f'note: {text.safe(note, 300)}' for note in data['notes']]
     if data['live'] is not None:
         lines += _show_live(data['name'], data['live'])

@@ -51,6 +51,7 @@ class Machine(System):
         self.wire = []          # (head, length) of packets to users; None: capturing is not allowed
         self.peers = []         # for each look at TCP connections: the (address, port) of their other ends
         self.downloads, self.downloaded = [], []    # samples or CtlErrors, in order; (URL, interface)
+        self.room = 1 << 30     # bytes that every file system has left
         self.hangs = True       # whether connections to Squid are never accepted
         self.proxied = {}       # {URL: (status, fields, body) or OSError, or a function}
 
@@ -135,6 +136,9 @@ class Machine(System):
     def say(self, text):
         self.said.append(text)
 
+    def free(self, path):
+        return self.room
+
     def stat(self, path):
         return self.stats.get(str(path)) or (Stat(0o644, 0, 0) if str(path) in self.files else super().stat(path))
 
@@ -183,7 +187,7 @@ class Gateway:
     def run(self, *argv):
         """(exit code, stdout)."""
         out = io.StringIO()
-        engine = ['--engine', WHY] if argv[0] == 'why' else []
+        engine = ['--engine', WHY] if argv[0] in ('why', 'status') else []
         code = main([*argv, *engine, '--squid-conf', str(self.conf), '--squid', str(self.squid)], system=self.machine,
                     out=out)
         return code, out.getvalue()

@@ -28,7 +28,7 @@ def healthy(gateway):
         'ip -j -d link show': json.dumps([{'ifname': 'lo', 'flags': ['LOOPBACK']}, LINK]),
         'ip -j -4 route show default': json.dumps([{'dst': 'default', 'dev': 'eth1'}]),
         'ip -j -6 route show default': json.dumps([{'dst': 'default', 'dev': 'eth1'}]),
-        'ethtool -k eth1': 'large-receive-offload: off [fixed]\n', 'getent': '192.0.2.1 STREAM',
+        'ethtool -k eth1': 'large-receive-offload: off [fixed]\n', 'getent': '192.0.2.1 STREAM', 'unshare': '[]',
         'timedatectl': 'yes\n',
         '/opt/msfrs/share/msfrs/iptables/msfrs-iptables check': 'msfrs-iptables: in place: x\n'})
     machine.files.update({

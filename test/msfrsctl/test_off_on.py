@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrsctl off and on: what is run, reported and refused. With traffic: test/e2e/test_setup.py."""
 import json
+import time
 
 import pytest
 
-from conftest import OFF
+from conftest import BUSY, METRICS, NOW, OFF
 from msfrsctl.system import Done
 
 SCRIPT = '/opt/msfrs/share/msfrs/iptables/msfrs-iptables'
-CONF = '--config /etc/msfrs/iptables.conf'
+CONF, FILE = '--config /etc/msfrs/iptables.conf', '/etc/msfrs/off'
 
 
 @pytest.fixture
 def intercepting(gateway):
     gateway.machine.files.update({'/opt/msfrs/share/msfrs': '', SCRIPT: ''})
-    gateway.machine.programs.update({f'{SCRIPT} drain': 'msfrs-iptables: drained\n',
+    gateway.machine.files['/etc/msfrs/iptables.conf'] = 'inside = lan0\n'
+    gateway.machine.programs.update({f'{SCRIPT} drain': 'msfrs-iptables: drained\n', 'unshare': '[]',
+                                     f'{SCRIPT} print': '', f'{SCRIPT} check': '',
                                      f'{SCRIPT} up': 'msfrs-iptables: in place: redirect on lan0\n'})
     return gateway
 
@@ -23,12 +26,62 @@ def test_off_drains(intercepting):
     code, said = intercepting.run('off')
     assert code == 0 and 'continue' in said and 'msfrsctl on' in said
     assert intercepting.machine.ran == [f'{SCRIPT} drain {CONF}']
+    assert FILE in intercepting.machine.files
+
+
+def test_off_lasts_until_on_and_is_what_status_and_why_say_first(intercepting):
+    intercepting.run('off')
+    since = time.strftime('%H:%M', time.localtime(NOW))
+    said = f'Off since {since} by msfrsctl off: new connections of users go past Squid. To end it: msfrsctl on.'
+    assert intercepting.machine.files['/run/msfrsctl/faults'] == f'off\t{said}\n'
+    intercepting.machine.time += 60
+    intercepting.run('off')
+    for command in (('status',), ('why', '10.20.1.7')):
+        assert intercepting.run(*command)[1].splitlines()[0] == said
+    intercepting.machine.pages['msfrs'] = intercepting.machine.pages['msfrs-metrics'] = ConnectionRefusedError(111, 'x')
+    assert intercepting.data('status')['error'] == said
+    intercepting.machine.pages.update({'msfrs': BUSY, 'msfrs-metrics': METRICS})
+    intercepting.run('on')
+    assert FILE not in intercepting.machine.files and intercepting.machine.files['/run/msfrsctl/faults'] == ''
+    assert 'Off' not in intercepting.run('status')[1]
+
+
+def test_a_later_day_has_its_date(intercepting):
+    intercepting.run('off')
+    intercepting.machine.time += 86400
+    assert f'Off since {time.strftime("%Y-%m-%d %H:%M", time.localtime(NOW))} by' in intercepting.run('status')[1]
+
+
+def test_the_units_follow(intercepting):
+    """What has no rules is not active, and the unit does not put them back when the firewall is restarted."""
+    machine = intercepting.machine
+    machine.files['/run/systemd/system'] = ''
+    machine.programs['systemctl'] = ''
+    intercepting.run('off')
+    assert machine.ran[-1] == 'systemctl stop --no-block msfrs-iptables'
+    intercepting.run('on')
+    assert [words for words in machine.ran if 'reload-or-restart' in words] == [
+        'systemctl reload-or-restart msfrs-iptables', 'systemctl reload-or-restart msfrs-edge-iptables']
+
+
+def test_on_is_refused_while_the_firewall_keeps_users_from_squid(intercepting, capsys):
+    machine = intercepting.machine
+    machine.programs['ip -j addr show'] = json.dumps([{'ifname': 'lan0', 'addr_info': [
+        {'local': '10.20.0.1', 'prefixlen': 16, 'scope': 'global'}]}])
+    trace = [['inet', 'filter', 'input', 'packet: iif lan0'], ['inet', 'filter', 'input', 'policy drop ']]
+    machine.programs['unshare'] = json.dumps([{'answered': False, 'trace': trace}] * 2)
+    intercepting.run('off')
+    assert intercepting.run('on')[0] == 3
+    said = capsys.readouterr().err
+    assert '"policy drop" in chain input of table inet filter' in said and 'TCP to ports 80 and 443 (IPv4)' in said
+    assert FILE in machine.files and f'{SCRIPT} up {CONF}' not in machine.ran
 
 
 def test_on_intercepts_again_and_says_how(intercepting):
     assert intercepting.run('on') == (0, 'New connections go through Squid again: in place: redirect on lan0\n')
-    assert intercepting.machine.ran == [f'{SCRIPT} up {CONF}']
-    assert intercepting.data('on') == {'interception': True, 'scheduling': True, 'how': 'in place: redirect on lan0'}
+    assert f'{SCRIPT} up {CONF}' in intercepting.machine.ran
+    assert intercepting.data('on') == {'interception': True, 'scheduling': True, 'how': 'in place: redirect on lan0',
+                                       'notes': []}
 
 
 def test_on_says_that_nothing_is_scheduled(intercepting):

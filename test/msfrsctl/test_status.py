@@ -10,7 +10,8 @@ from msfrsctl.errors import CtlError
 def test_says_why_requests_are_held(gateway):
     code, said = gateway.run('status')
     assert code == 0
-    assert said.startswith('now        3 wait and the window is full (W is 1 of W+ 1.00)\n')
+    assert said.startswith('The link is idle. 2 users wait, the longest for 44 ms: 1 of bronze, 1 of gold. Nothing is '
+                           'wrong.\nnow        3 wait and the window is full (W is 1 of W+ 1.00)\n')
     assert '2 Mbit/s at wan0' in said and '1 of 1.00 slots taken' in said
     rows = {line.split()[0]: line.split() for line in said.splitlines() if line[:6].strip() in ('gold', 'silver',
                                                                                                'bronze')}
@@ -36,19 +37,20 @@ def test_says_what_squid_says_and_not_that_nothing_is_held(gateway):
     sentence = 'weights not enforced yet, because each response has a slot (W is 3 of W+ 2.45)'
     gateway.machine.pages['msfrs'] = BUSY.replace(BUSY.splitlines()[2], f'holding: no, because {sentence}')
     for said in (gateway.run('status')[1], gateway.run('top', '--count', '1')[1]):
-        assert f'{sentence}\n' in said.splitlines(keepends=True)[0]
+        assert f'{sentence}\n' in said
         assert 'holding' not in said
 
 
 def test_nothing_is_scheduled(gateway):
-    gateway.machine.pages['msfrs'] = OFF
-    assert gateway.run('status') == (0, 'now        msfrs is off\n')
+    gateway.machine.pages.update({'msfrs': OFF, 'msfrs-metrics': 'msfrs_scheduling 0\n# EOF\n'})
+    assert gateway.run('status') == (1, 'Requests are not scheduled now: msfrs is off, or has failed; see cache.log.\n'
+                                        'now        msfrs is off\n')
 
 
 def test_each_worker_has_a_part(gateway):
     gateway.machine.pages['msfrs'] = f'---\nkid: 1\n{BUSY}---\nkid: 2\n{OFF}'
     said = gateway.run('status')[1]
-    assert said.startswith('worker 1\nnow        3 wait') and said.endswith('worker 2\nnow        msfrs is off\n')
+    assert '\nworker 1\nnow        3 wait' in said and said.endswith('worker 2\nnow        msfrs is off\n')
 
 
 def test_workers_that_cannot_share_the_link(gateway):
@@ -67,7 +69,7 @@ def test_names_cannot_control_the_terminal(gateway):
 
 
 @pytest.mark.parametrize('answer, words', [
-    (ConnectionRefusedError(111, 'Connection refused'), 'does not answer at 127.0.0.1 port 3128'),
+    (ConnectionRefusedError(111, 'Connection refused'), 'Squid at 127.0.0.1:3128 does not answer'),
     (ConnectionRefusedError(111, 'Connection refused'), 'users have no web while their connections are sent to it'),
     (403, 'http_access allow manager localhost'), (404, 'is it the one with msfrs'), (500, 'status 500'),
     ('<html>', 'not as expected'), ('a: [', 'not as expected'), ('', 'not as expected')])
@@ -83,7 +85,7 @@ def test_the_port_is_that_of_squid_conf(gateway):
     gateway.conf.write_text('http_port 3129 intercept\nhttp_port [::1]:8080\n')
     gateway.run('status')
     gateway.run('status', '--manager', '192.0.2.1:81')
-    assert [asked[:2] for asked in gateway.machine.asked] == [('::1', 8080), ('192.0.2.1', 81)]
+    assert [asked[:2] for asked in gateway.machine.asked] == [('::1', 8080)] * 3 + [('192.0.2.1', 81)] * 3
     gateway.conf.write_text('http_port 3129 intercept\n')
     assert gateway.run('status')[0] == 3
 

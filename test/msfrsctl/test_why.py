@@ -23,7 +23,8 @@ def line(ago, user='10.20.1.7', host='www.example.com', cls='bronze', wait=1204,
 def test_who_is_held_now(gateway):
     code, said = gateway.run('why', '198.18.16.1')
     assert code == 0
-    note, verdict, *more = said.splitlines()
+    first, note, verdict, *more = said.splitlines()
+    assert first.endswith('Nothing is wrong.')
     assert note.startswith('note: cannot read')
     assert verdict == ('198.18.16.1: 1 request of this user waits for a slot, for 44 ms (198.19.1.1): 3 wait and the '
                        'window is full (W is 1 of W+ 1.00).')
@@ -105,7 +106,8 @@ def test_what_held_it_lately(gateway):
     gateway.log.write_text(line(500, wait=10, total=10) + line(100) + line(50, user='10.20.1.8'))
     code, said = gateway.run('why', '10.20.1.7')
     assert code == 0
-    assert said.startswith('10.20.1.7: Nothing is held here: msfrs is off.\n')
+    assert said.startswith('Requests are not scheduled now: msfrs is off, or has failed; see cache.log.\n10.20.1.7: Nothing '
+                           'is held here: msfrs is off.\n')
     assert 'access.log: the last 2 requests of 10.20.1.7' in said
     assert 'class bronze, waited 1.2 s (window 12 of 11.62 when it went out), paused 196 ms in all, 4.9 KB in 3 ' \
            'quanta; of 3.0 s in all, 1.6 s were server, transfer and idle' in said
@@ -166,7 +168,7 @@ def test_nothing_is_known(gateway):
     gateway.log.write_text(line(100))
     code, said = gateway.run('why', 'www.example.org')
     assert code == 1
-    assert said.startswith('www.example.org: Squid does not know this name now: ')
+    assert said.splitlines()[1].startswith('www.example.org: Squid does not know this name now: ')
     assert 'access.log: nothing of www.example.org in the last day' in said
 
 

@@ -93,6 +93,7 @@ const Keyword<Config> Keywords[] = {
     {"squid", "squid ADDRESS:PORT", false, [](Line &l, Config &c) { c.squid = ReadEndpoint(l, "squid"); }},
     {"pace", "pace SECONDS", false, ReadPace},
     {"boost", "boost DIRECTORY", false, [](Line &l, Config &c) { c.boosts = ReadPath(l, "boost"); }},
+    {"faults", "faults FILE", false, [](Line &l, Config &c) { c.faults = ReadPath(l, "faults"); }},
     {"history", "history FILE", false, [](Line &l, Config &c) { c.history = ReadPath(l, "history"); }},
     {"chart", "chart FILE", false, [](Line &l, Config &c) { c.chart = ReadPath(l, "chart"); }},
     {"web", "web DIRECTORY", false, [](Line &l, Config &c) { c.web = ReadPath(l, "web"); }},

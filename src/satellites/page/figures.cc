@@ -2,7 +2,6 @@
 #include "satellites/page/figures.h"
 
 #include "satellites/page/json.h"
-#include "satellites/page/overall.h"
 
 #include <algorithm>
 #include <cmath>
@@ -164,10 +163,12 @@ void Figures::remember(const int64_t wall)
 std::string Figures::dataJson(const int64_t wall, const int64_t pace, const std::string &trouble,
                               const std::optional<double> age) const
 {
-    const auto &[g, flow, report, users, _] = situation_;
+    const auto &[g, flow, report, users, faults, refused] = situation_;
+    const auto overall = verdict(trouble);
     Json json;
     json.object().key("time").whole(wall).key("pace").whole(pace).key("trouble").string(trouble);
-    json.key("age").number(age).key("verdict").string(trouble.empty() ? verdict() : trouble);
+    json.key("age").number(age).key("verdict").string(overall.text);
+    json.key("light").string(CodeOf(overall.light));
     json.key("scheduling").boolean(g.scheduling).key("workers").number(g.workers).key("because");
     WriteTexts(json, report.because);
     WriteLink(json, situation_);
@@ -189,20 +190,28 @@ std::string Figures::dataJson(const int64_t wall, const int64_t pace, const std:
     return json.key("newest").raw(history_.newestJson()).end('}').take();
 }
 
-std::string Figures::verdict() const
+std::string Figures::overallJson(const std::string &trouble) const
+{
+    const auto overall = verdict(trouble);
+    Json json;
+    json.object().key("light").string(CodeOf(overall.light)).key("text").string(overall.text);
+    return json.end('}').take();
+}
+
+Judgement Figures::verdict(const std::string &trouble) const
 {
     const auto &shape = history_.shape();
     const auto perMinute = static_cast<size_t>(60 / shape.step);
     const auto minutes = MinutesFull(history_.column("utilisation"), perMinute);
     if (minutes == 0)
-        return Overall(situation_, "");
+        return Overall(situation_, "", trouble);
     if (minutes == shape.slots / perMinute)
-        return Overall(situation_, "for more than an hour");
+        return Overall(situation_, "for more than an hour", trouble);
     const std::time_t since = (history_.newest() + 1) * shape.step - static_cast<int64_t>(minutes) * 60;
     std::tm local{};
     char text[sizeof("since 14:02")];
     std::strftime(text, sizeof(text), "since %H:%M", localtime_r(&since, &local));
-    return Overall(situation_, text);
+    return Overall(situation_, text, trouble);
 }
 
 std::string Figures::usersJson() const
@@ -241,6 +250,7 @@ std::string Figures::ownJson(const std::string &address, const std::string &trou
     Json json;
     json.object().key("address").string(address).key("name").string(names_.of(user));
     json.key("trouble").boolean(!trouble.empty()).key("age").number(age).key("reason").string(CodeOf(answer.reason));
+    json.key("gateway").string(situation_.faults.empty() ? "" : situation_.faults.front().code);
     json.key("waiting").number(answer.waiting);
     json.key("longest").number(answer.held.empty() ? std::nullopt : std::optional(answer.held.front()->waited));
     json.key("link").object().key("rate").number(gateway.capacity).key("used").number(Used(situation_));
@@ -267,7 +277,7 @@ std::string Figures::userJson(const std::string &asked, const std::string &troub
     const auto &listed = situation_.report.held;
     Json json;
     json.object().key("user").string(name).key("name").string(names_.of(name)).key("trouble").string(trouble);
-    json.key("age").number(age).key("why");
+    json.key("overall").string(verdict(trouble).text).key("age").number(age).key("why");
     WriteTexts(json, trouble.empty() ? answer.why : std::vector<std::string>{trouble});
     json.key("waiting").number(answer.waiting).key("boost").boolean(boosts_);
     json.key("link").number(situation_.gateway.capacity).key("classes").array();

@@ -5,6 +5,7 @@
 
 #include "satellites/page/history.h"
 #include "satellites/page/name_book.h"
+#include "satellites/page/overall.h"
 #include "satellites/page/why.h"
 
 namespace msfrs::page {
@@ -25,6 +26,7 @@ public:
     /// \throws PageError
     void takeUsers(std::string_view text, double now, int64_t wall);
     void takeTopUsers(double now, int64_t wall) { takeUsers(situation_.report.users, now, wall); }
+    void takeFaults(std::vector<Fault> faults) { situation_.faults = std::move(faults); }
     void offerBoosts() { boosts_ = true; }
     /// The user with a name or address; nothing: there is none now.
     std::optional<std::string> userOf(const std::string &asked) const;
@@ -36,6 +38,8 @@ public:
 
     /// \param trouble reason for outdated figures; empty: they are current \param age as above
     std::string dataJson(int64_t wall, int64_t pace, const std::string &trouble, std::optional<double> age = {}) const;
+    /// The verdict alone, {light, text}. \param trouble as above
+    std::string overallJson(const std::string &trouble) const;
     /// The users with the highest recent rates.
     std::string usersJson() const;
     /// A user, host or transaction, and the reasons why it is slow.
@@ -50,7 +54,7 @@ public:
 private:
     void takeUsers(std::vector<UserRow>, double now, int64_t wall);
     void noteRefusals(double now);
-    std::string verdict() const;
+    Judgement verdict(const std::string &trouble) const;
     void remember(int64_t wall);
 
     Situation situation_;

@@ -3,6 +3,8 @@
 
 #include "satellites/page/words.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <map>
 #include <set>
 
@@ -10,26 +12,53 @@ namespace msfrs::page {
 
 namespace {
 
+const Fault *Find(const Situation &now, const char *const code)
+{
+    const auto found = std::find_if(now.faults.begin(), now.faults.end(), [&](const Fault &f) { return f.code == code; });
+    return found == now.faults.end() ? nullptr : &*found;
+}
+
+/// Whether msfrsctl prove turns scheduling off and on, by a rate that the link never reaches.
+bool Testing(const Situation &now) { return Find(now, "test"); }
+
 std::string LinkText(const Situation &now, const std::string &since)
 {
     const auto used = Used(now);
     if (used >= Full)
-        return "Full " + (since.empty() ? "just now" : since) + ".";
+        return "The link is full" + (since.empty() ? "" : " " + since) + ".";
     return used < 0.005 ? "The link is idle." : Percent(used) + " of the link is used.";
+}
+
+/// Whether it waits for its first bytes. A response is paused between two quanta: a download that takes turns.
+bool Waits(const HeldRow &row) { return row.what != "response"; }
+
+/// The longest wait of a request, s; they are in this order.
+double Longest(const Situation &now)
+{
+    const auto &held = now.report.held;
+    const auto first = std::find_if(held.begin(), held.end(), Waits);
+    return first == held.end() ? 0 : first->waited;
 }
 
 /// `8 users wait, the longest for 1.4 s, all of class guests.`
 std::string WaitingText(const Situation &now)
 {
     const auto &held = now.report.held;
-    if (held.empty())
-        return "Nobody waits.";
     std::map<std::string_view, std::set<std::string_view>> byClass;
+    std::set<std::string_view> downloading;
     size_t users = 0;
-    for (const auto &row : held)
-        users += byClass[row.cls].insert(row.user).second;
+    for (const auto &row : held) {
+        if (Waits(row))
+            users += byClass[row.cls].insert(row.user).second;
+        else
+            downloading.insert(row.user);
+    }
+    if (users == 0)
+        return downloading.empty() ? "Nobody waits."
+                                   : "Nobody waits; downloads of " +
+                Counted(static_cast<double>(downloading.size()), "user") + " take turns.";
     auto text = (held.size() < MostListed ? "" : "At least ") + Counted(static_cast<double>(users), "user") +
-        (users == 1 ? " waits, for " : " wait, the longest for ") + Seconds(held.front().waited);
+        (users == 1 ? " waits, for " : " wait, the longest for ") + Seconds(Longest(now));
     if (now.gateway.classes.size() < 2)
         return text + ".";
     const char *before = users == 1 ? ", of class " : ", all of class ";
@@ -43,6 +72,24 @@ std::string WaitingText(const Situation &now)
     return text + ".";
 }
 
+/// `4.9Mbit`, as in squid.conf.
+std::string RateValue(const double rate)
+{
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.3g", rate / 1e6);
+    return text + std::string("Mbit");
+}
+
+/// What is wrong with rate=; empty: nothing.
+std::string RateTrouble(const Situation &now)
+{
+    const auto used = Used(now), rate = now.gateway.capacity;
+    if (!now.gateway.metered || used < WrongRate || Testing(now))
+        return {};
+    return "rate= is too low: the link carried " + Percent(used) + " of " + RateText(rate) + " in the last " +
+        Fixed(UsedOver) + " s. To do: msfrsctl set rate " + RateValue(0.98 * used * rate) + ".";
+}
+
 /// What an administrator should look at; empty: nothing.
 std::string TroubleText(const Situation &now)
 {
@@ -53,8 +100,7 @@ std::string TroubleText(const Situation &now)
         refused += (refused.empty() ? "" : ", ") + cls;
     if (!refused.empty())
         add("Requests of class " + refused + " were refused in the last minute: too many waited, or for too long.");
-    const auto &held = now.report.held;
-    if (!held.empty() && held.front().waited > UsedOver && Used(now) < Full)
+    if (Longest(now) > UsedOver && Used(now) < Full)
         add("Requests wait although the link is not full: msfrsctl doctor looks for the cause.");
     if (const auto queue = now.gateway.queue.value_or(0); queue >= LongQueue)
         add("The queue at the provider delays everything by " + Seconds(queue) + ": " + CauseOfQueue(now));
@@ -78,12 +124,31 @@ size_t MinutesFull(const std::vector<float> &utilisation, const size_t perMinute
     return minutes;
 }
 
-std::string Overall(const Situation &now, const std::string &since)
+const char *CodeOf(const Light light)
 {
+    return light == Light::Red ? "red" : light == Light::Amber ? "amber" : "green";
+}
+
+Judgement Overall(const Situation &now, const std::string &since, const std::string &silent)
+{
+    if (const auto *const off = Find(now, "off"))
+        return {Light::Red, off->text};
+    if (!silent.empty())
+        return {Light::Red, silent};
+    if (const auto *const unreachable = Find(now, "unreachable"))
+        return {Light::Red, unreachable->text};
     if (!now.gateway.scheduling)
-        return "Requests are not scheduled now: msfrs is off, or has failed; see cache.log.";
+        return {Light::Red, "Requests are not scheduled now: msfrs is off, or has failed; see cache.log."};
+    if (const auto rate = RateTrouble(now); !rate.empty())
+        return {Light::Amber, rate};
+    if (!now.faults.empty())
+        return {Light::Amber, now.faults.front().text};
     const auto trouble = TroubleText(now);
-    return LinkText(now, since) + " " + WaitingText(now) + " " + (trouble.empty() ? "Nothing is wrong." : trouble);
+    const auto text = LinkText(now, since) + " " + WaitingText(now);
+    if (!trouble.empty())
+        return {Light::Amber, text + " " + trouble};
+    // A page that waits longer than this is a matter of the rate or the number of users, not of msfrs; but not nothing.
+    return Longest(now) > UsedOver ? Judgement{Light::Amber, text} : Judgement{Light::Green, text + " Nothing is wrong."};
 }
 
 } // namespace msfrs::page

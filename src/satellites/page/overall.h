@@ -12,8 +12,19 @@ namespace msfrs::page {
 /// \param utilisation means of slots, latest last; NaN: unknown \param perMinute slots
 size_t MinutesFull(const std::vector<float> &utilisation, size_t perMinute);
 
-/// Says how full the link is, who waits, and what is wrong, if anything.
-/// \param since when the link became full, such as "since 14:02"; empty: less than a minute ago
-std::string Overall(const Situation &, const std::string &since);
+/// How bad it is: nobody is scheduled or served; something to look at; all in order.
+enum class Light { Red, Amber, Green };
+const char *CodeOf(Light);
+
+struct Judgement {
+    Light light;
+    std::string text; ///< plain words for the administrator
+};
+
+/// The verdict: the worst that is known, else how full the link is and who waits. The first line of msfrsctl status and
+/// why, and of the page.
+/// \param since when the link became full, such as "since 14:02"; empty: not known, or less than a minute ago
+/// \param silent why there are no figures of Squid; empty: there are
+Judgement Overall(const Situation &, const std::string &since, const std::string &silent = {});
 
 } // namespace msfrs::page

@@ -3,6 +3,7 @@
 /// The known state of the gateway, and the judgements that all sentences about it share.
 #pragma once
 
+#include "satellites/page/faults.h"
 #include "satellites/page/gateway.h"
 #include "satellites/page/users.h"
 
@@ -13,10 +14,12 @@ struct Situation {
     Flow flow;
     ManagerReport report;
     Users users;
+    std::vector<Fault> faults;        ///< worst first
     std::vector<std::string> refused; ///< classes of which requests were refused in the last minute
 };
 
 constexpr double Full = 0.9;      ///< utilisation above which the link counts as full
+constexpr double WrongRate = 1.1; ///< utilisation above which rate= is below what the link carries; overhead= errs less
 constexpr double LongQueue = 0.1; ///< s of queueing delay at the provider that a user notices
 constexpr size_t MostListed = 50; ///< rows of mgr:msfrs `held` (Snapshot::MostHeld): at this number, more may wait
 constexpr double UsedOver = 10;   ///< averaging time of the utilisation, s; one interval may hold a page or nothing

@@ -43,7 +43,12 @@ public:
 
     Verdict verdict()
     {
-        if (gateway_.scheduling) {
+        const auto bypassed = std::find_if(now_.faults.begin(), now_.faults.end(), [](const Fault &fault) {
+            return fault.code == "off" || fault.code == "unreachable";
+        });
+        if (bypassed != now_.faults.end()) {
+            conclude(Reason::Off, "New connections of users go past Squid, so it neither holds nor speeds up any.");
+        } else if (gateway_.scheduling) {
             sayVerdict();
             sayRefusals();
             sayShare();

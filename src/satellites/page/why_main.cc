@@ -11,13 +11,14 @@ namespace msfrs::page {
 
 namespace {
 
-constexpr const char *Usage = R"(Usage: msfrs-why NAME
+constexpr const char *Usage = R"(Usage: msfrs-why NAME | --overall
 Explains, as JSON, why a user, host or transaction is slow, like /user.json of msfrs-page (docs/user/page.md). msfrsctl
-why runs it. Standard input has pages of Squid's cache manager, each after a line with its kind, the time of the request
+why runs it. With --overall, the verdict on the whole gateway, as msfrsctl status has it. Standard input has pages of Squid's cache manager, each after a line with its kind, the time of the request
 (seconds of a monotonic clock) and its length in bytes:
 
   metrics|report|users SECONDS BYTES     a page
   silent SECONDS BYTES                   ADDRESS:PORT at which Squid does not answer
+  faults SECONDS BYTES                   lines of msfrsctl/faults.py
 )";
 
 /// Reads the sections. \returns the reason for missing figures; empty: success \throws PageError
@@ -40,10 +41,12 @@ std::string Take(Figures &figures, std::istream &in)
             figures.takeReport(text);
         else if (kind == "users")
             figures.takeUsers(text, seconds, 0);
+        else if (kind == "faults")
+            figures.takeFaults(ReadFaults(text));
         else if (kind == "silent")
             trouble = SilentText(text);
         else
-            throw PageError("'" + kind + "' is not one of: metrics, report, users, silent");
+            throw PageError("'" + kind + "' is not one of: metrics, report, users, faults, silent");
     }
     return trouble;
 }
@@ -62,7 +65,8 @@ int main(const int argc, char **const argv)
     try {
         Figures figures;
         const auto trouble = Take(figures, std::cin);
-        std::cout << figures.userJson(argv[1], trouble) << '\n';
+        const std::string name = argv[1];
+        std::cout << (name == "--overall" ? figures.overallJson(trouble) : figures.userJson(name, trouble)) << '\n';
         return 0;
     } catch (const std::exception &error) {
         std::fprintf(stderr, "msfrs-why: %s\n", error.what());

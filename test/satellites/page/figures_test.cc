@@ -135,7 +135,7 @@ TEST(Figures, SinceWhenTheLinkIsFull)
     f.takeMetrics(full, at, Noon);
     for (int64_t wall = Noon; wall < Noon + 300; wall += 5)
         f.takeMetrics(full, ++at, wall);
-    EXPECT_TRUE(Has(f.dataJson(Noon + 300, 1, ""), R"("verdict":"Full since 12:00. Nobody waits. Nothing is wrong.")"))
+    EXPECT_TRUE(Has(f.dataJson(Noon + 300, 1, ""), R"("verdict":"The link is full since 12:00. Nobody waits. Nothing is wrong.")"))
         << f.dataJson(Noon + 300, 1, "");
     EXPECT_TRUE(Has(f.dataJson(Noon + 300, 1, "Squid is gone."), R"("verdict":"Squid is gone.")"));
     for (int64_t wall = Noon + 300; wall < Noon + 4000; wall += 5)
