@@ -101,20 +101,25 @@ def _interfaces(said):
 
 
 def _list(check):
-    """A check of a list of one or more, separated by spaces or commas."""
+    """A check of a list of one or more, as words() has them."""
     def checked(said):
-        return ' '.join(check(word) for word in said.replace(',', ' ').split()) or check(said)
+        return ' '.join(map(check, words(said))) or check(said)
     return checked
 
 
+def words(said):
+    """Those of a list as people write it: `a b`, `a, b and c`."""
+    return [word for word in said.replace(',', ' ').split() if word.lower() != 'and']
+
+
 def _rate(name):
-    return lambda said: canonical(rate_of(said, name))
+    return lambda said: canonical(rate_of(said.replace(',', '.'), name))
 
 
 def _rate_or_auto(said):
     if said.strip().lower() == 'auto':
         return 'auto'
-    return canonical(rate_of(said))
+    return canonical(rate_of(said.replace(',', '.')))      # a decimal comma
 
 
 def _one_of(name, *allowed):

@@ -2,8 +2,9 @@
 """How `msfrsctl setup` gets its Answers: from flags and files, from the machine, and by asking. Each answer is checked
 at once."""
 from . import measure
-from .answers import CHECKS, NAME, Answers, network_of
+from .answers import CHECKS, NAME, Answers, class_of, network_of, words
 from .errors import WRONG, CtlError
+from .site import means
 from .units import canonical, is_weight
 
 #: Questions for values that neither flags nor a file give; min and max only with rate auto.
@@ -16,10 +17,16 @@ WEIGHTS_ASKED = 'Weights of {}, for each user'
 NETWORKS_ASKED = 'Networks of {}'
 
 
-def collect(system, given, unasked, url=None):
+#: What the last question may be answered with, beside the names of ASKED.
+CLASSES, GO, STOP = 'classes', ('yes', 'y'), ('no', 'n')
+
+
+def collect(system, given, unasked, url=None, earlier=None, differences=lambda found: ()):
     """All Answers; each is checked as soon as it is known. given: {name: value}, `class` a list; unasked: take the
     values found on the machine, and ask nothing; url: a file to measure the rate with, if it is not given. Given values
-    are checked before the first question."""
+    are checked before the first question. earlier: as `given`, the answers of the last setup, which are proposed;
+    differences: lines that say what these Answers change, shown before the last question."""
+    earlier = earlier or {}
     found = Answers()
     for name in CHECKS:
         if given.get(name) is not None:
@@ -30,14 +37,30 @@ def collect(system, given, unasked, url=None):
         found.take('edge', 'no' if found.uplink else 'yes')
     if url and found.rate:
         raise CtlError(f'--measure proposes the rate, and {found.rate} was given: leave one of them out', WRONG)
-    links, proposed = seen(system)
-    proposed['min'] = '1Mbit'
+    links, routes, networks = seen(system)
+    proposed, asked = {'min': '1Mbit'}, False
+
+    def proposal(name):
+        """An earlier answer, or what the machine shows beside the answers so far."""
+        if name in earlier and name not in proposed:
+            return earlier[name]
+        inside = [link for link in networks if link not in routes[:1] and link != found.outside]
+        of_inside = [network for link in networks if any(means(each, link) for each in found.inside.split())
+                     for network in networks[link]]
+        return {'outside': routes[0] if routes else '', 'inside': ' '.join(inside),
+                'users': ' '.join(of_inside)}.get(name, '') or proposed.get(name, '')
 
     def measured(url):
         line = measure.line(system, found.outside, url)
         proposed.update(line.proposal())
         system.say(f'measured {line}; proposed: rate {proposed["rate"]}')
         return proposed['rate']
+
+    def ask(name):
+        if name == 'max' and name not in proposed and name not in earlier:
+            proposed[name] = _fastest(system, found.outside)
+        _ask(system, ASKED[name], proposal(name),
+             lambda said: _take(system, found, name, said, links, routes), measured if name == 'rate' else None)
 
     for name, question in ASKED.items():
         if getattr(found, name) or name in ('min', 'max') and found.rate != 'auto':
@@ -49,27 +72,76 @@ def collect(system, given, unasked, url=None):
                 if unasked:
                     raise
                 system.say(str(problem))
-        if name == 'max' and name not in proposed and not unasked:
-            proposed[name] = _fastest(system, found.outside)
         if not unasked:
-            _ask(system, question, proposed.get(name, ''),
-                 lambda said, name=name: _take(system, found, name, said, links), measured if name == 'rate' else None)
-        elif not proposed.get(name) or name == 'min' and 'max' not in proposed:
+            asked = True
+            ask(name)
+        elif not proposal(name) or name == 'min' and 'max' not in {**proposed, **earlier}:
             raise CtlError(f'{name} is not known ({question.partition(", ")[0]}): give --{name}'
                            + (', since rate auto needs min and max, between which it is looked for'
                               if name in ('min', 'max') else ', or --measure URL' if name == 'rate' else ''), WRONG)
         else:
-            found.take(name, proposed[name])
-    if not found.classes and not unasked:
-        _ask_classes(system, found)
-    if all(cls.networks for cls in found.classes):
-        found.add('users=1' if all(cls.name != 'users' for cls in found.classes) else 'others=1')
+            found.take(name, proposal(name))
+    _not_exchanged(found, routes)
+    if not found.classes:
+        if unasked:
+            for said in earlier.get('class', ()):
+                found.add(said)
+        else:
+            asked = True
+            _ask_classes(system, found, earlier.get('class', ()))
+    _complete(found)
+    while asked:
+        for line in [*_summary(found), *differences(found)]:
+            system.say(line)
+        said = system.ask(f'Set this up? (yes, no, or what to change: {", ".join([*ASKED, CLASSES])})', 'yes').lower()
+        if said in STOP:
+            raise CtlError('nothing was changed')
+        if said in GO:
+            break
+        if said in ASKED:
+            earlier[said], proposed = getattr(found, said) or proposal(said), {'min': '1Mbit'}
+            setattr(found, said, '')
+            if said == 'rate':
+                found.min = found.max = ''
+            for name in (said, *(('min', 'max') if said == 'rate' else ())):
+                if name == 'rate' or name == said or found.rate == 'auto':
+                    ask(name)
+        elif said == CLASSES:
+            earlier['class'], found.classes[:] = [str(cls) for cls in found.classes], []
+            _ask_classes(system, found, earlier['class'])
+            _complete(found)
+        else:
+            system.say(f"'{said}' is none of these. Once more:")
     return found
 
 
-def _take(system, found, name, said, links):
+def _complete(found):
+    """Adds a class for all other users, if there is none."""
+    if all(cls.networks for cls in found.classes):
+        found.add('users=1' if all(cls.name != 'users' for cls in found.classes) else 'others=1')
+
+
+def _summary(found):
+    return ['', *(f'  {name:8} {getattr(found, name)}' for name in ASKED if getattr(found, name)),
+            f'  {CLASSES:8} ' + ', '.join(f'{cls.name} {cls.weight} ({" ".join(cls.networks) or "everybody else"})'
+                                          for cls in found.classes)]
+
+
+def _not_exchanged(found, routes):
+    """A CtlError if the default route goes out to the users."""
+    for route in routes:
+        if route != found.outside and any(means(name, route) for name in found.inside.split()):
+            raise CtlError(f'the default route goes out of {route}, so that is the interface of the access link, and not '
+                           f'of the users: are they exchanged?', WRONG)
+
+
+def _take(system, found, name, said, links, routes):
+    if name == 'outside' and routes and said.strip() in links and said.strip() not in routes:
+        raise CtlError(f'the default route goes out of {" ".join(routes)}, not of {said.strip()}; an access link without '
+                       f'it is given as --outside {said.strip()}', WRONG)
     found.take(name, said)
     try:
+        _not_exchanged(found, routes if name == 'inside' else ())
         need_links(links, getattr(found, name) if name in ('outside', 'inside') else '')
     except CtlError:
         setattr(found, name, '')
@@ -101,12 +173,19 @@ def _ask(system, question, proposal, take, measured=None):
             system.say(f'{problem}. Once more:')
 
 
-def _ask_classes(system, found):
-    """Names in order of importance, weights, and the networks of all but the last, which has all other users."""
+def _ask_classes(system, found, earlier):
+    """Names in order of importance, weights, and the networks of all but the last, which has all other users. earlier:
+    the classes of the last setup, as in an answer file."""
+    before = [class_of(said) for said in earlier]
+    before.sort(key=lambda cls: not cls.networks)       # the default is the last one
+    if [cls.name for cls in before] in (['users'], ['others']):
+        before = []
     names, weights = [], []
 
     def take_names(said):
-        names[:] = said.replace(',', ' ').split()
+        names[:] = words(said)
+        if [name.lower() for name in names] in (['none'], ['no'], ['-']):
+            names.clear()
         for name in names:
             if not NAME.fullmatch(name):
                 raise CtlError(f"class name '{name}' must be of letters, digits and ._-, at most 32", WRONG)
@@ -114,7 +193,9 @@ def _ask_classes(system, found):
                 raise CtlError(f"class '{name}' is named twice: each class has a name of its own", WRONG)
 
     def take_weights(said):
-        weights[:] = said.replace(':', ' ').replace(',', ' ').split()
+        weights[:] = words(said.replace(':', ' '))
+        if len(weights) != len(names) and len(said.split()) == len(names):
+            weights[:] = said.replace(',', '.').split()      # decimal commas
         for weight in weights:
             if not is_weight(weight):
                 raise CtlError(f"weight '{weight}' must be a number from 0.001 to 10000", WRONG)
@@ -123,18 +204,20 @@ def _ask_classes(system, found):
                            WRONG)
 
     def take_networks(name, weight, said):
-        networks = [network_of(word) for word in said.replace(',', ' ').split()]
+        networks = [network_of(word) for word in words(said)]
         if not networks:
             raise CtlError(f"class '{name}' needs the networks of its users, such as 10.20.1.0/24: only the last class "
                            f'has everybody else', WRONG)
         found.add(f'{name}={weight}={",".join(networks)}')
 
-    _ask(system, CLASSES_ASKED, '', take_names)
+    known = {cls.name: cls for cls in before}
+    _ask(system, CLASSES_ASKED, ' '.join(known), take_names)
     if len(names) > 1:
-        _ask(system, WEIGHTS_ASKED.format(' '.join(names)), ' '.join(str(2 ** power) for power in
-                                                                     reversed(range(len(names)))), take_weights)
+        _ask(system, WEIGHTS_ASKED.format(' '.join(names)), ' '.join(
+            known[name].weight if names == list(known) else str(2 ** power)
+            for name, power in zip(names, reversed(range(len(names))))), take_weights)
     for name, weight in list(zip(names, weights))[:-1]:
-        _ask(system, NETWORKS_ASKED.format(name), '',
+        _ask(system, NETWORKS_ASKED.format(name), ' '.join(known[name].networks) if name in known else '',
              lambda said, name=name, weight=weight: take_networks(name, weight, said))
     if names:
         found.add(f'{names[-1]}={weights[-1] if weights else 1}')
@@ -148,20 +231,16 @@ def _fastest(system, interface):
 
 
 def seen(system):
-    """(names of the interfaces that are up, values found on the machine): outside (interface of the default route),
-    inside (the other interfaces that are up and have addresses) and users (their networks)."""
+    """(names of the interfaces that are up, those of default routes, {interface with addresses: their networks})."""
     routes = [route['dev'] for family in ('-4', '-6') for route in system.ip(family, 'route', 'show', 'default')
               if 'dev' in route]
-    outside = routes[0] if routes else ''
-    inside, networks = [], []
     links = [link for link in system.ip('addr', 'show', 'up') if 'ifname' in link]
+    networks = {}
     for link in links:
-        if link['ifname'] in ('lo', outside) or 'LOOPBACK' in link.get('flags', []) or link.get('master'):
+        if link['ifname'] == 'lo' or 'LOOPBACK' in link.get('flags', []) or link.get('master'):
             continue
-        found = [f'{address["local"]}/{address["prefixlen"]}' for address in link.get('addr_info', [])
+        found = [network_of(f'{address["local"]}/{address["prefixlen"]}') for address in link.get('addr_info', [])
                  if address.get('scope') == 'global']
         if found:
-            inside.append(link['ifname'])
-            networks += [network_of(address) for address in found]
-    return [link['ifname'] for link in links], \
-        {'outside': outside, 'inside': ' '.join(inside), 'users': ' '.join(networks)}
+            networks[link['ifname']] = found
+    return [link['ifname'] for link in links], list(dict.fromkeys(routes)), networks

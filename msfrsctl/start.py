@@ -45,14 +45,13 @@ class Start:
         # Told to shut down, Squid waits for shutdown_lifetime even if nobody is connected; interrupted, for a second.
         end = 'shutdown' if self._connected() else 'interrupt'
         if self._unit:
-            self._do(('systemctl', 'enable', self._unit), ())
+            self._units((self._unit,), ())
             if anew and end == 'interrupt':
                 site.control(end)
-            self._do(('systemctl', 'restart' if anew else 'reload-or-restart', self._unit),
-                     ('systemctl', 'restart', self._unit), after=True)
+            self._units((), ('restart' if anew else 'reload-or-restart', self._unit))
             for unit in ('msfrsctl-expire.timer', 'msfrsctl-watch'):
                 if unit_of(site, unit):
-                    self._do(('systemctl', 'enable', '--now', unit), ('systemctl', 'disable', '--now', unit))
+                    self._units((unit,), ('restart', unit))     # it may be of an earlier version
         elif not site.control('check'):
             self._do(squid, (*squid, '-k', 'shutdown'))
         elif anew:
@@ -104,11 +103,12 @@ class Start:
     def interception(self):
         site = self._site
         if self._unit and (unit := unit_of(site, 'msfrs-iptables')):
-            self._do(('systemctl', 'enable', unit), ('systemctl', 'disable', '--now', unit))
+            if unit_of(site, SYN):
+                self._journal.unit(SYN)
             # It may be running with the configuration of an earlier setup.
-            self._do(('systemctl', 'reload-or-restart', unit), ('systemctl', 'try-reload-or-restart', unit), after=True)
+            self._units((unit,), ('reload-or-restart', unit))
             if unit_of(site, SYN):  # which it starts, but does not reload
-                self._do(('systemctl', 'restart', SYN), ('systemctl', 'try-restart', SYN), after=True)
+                self._units((), ('restart', SYN))
         elif site.iptables_script:
             if site.syn:
                 self._daemon(site.syn, site.interception_conf, f'{site.run}-syn.pid')
@@ -138,18 +138,15 @@ class Start:
     def page(self):
         """The live page, where its unit is installed; traffic does not depend on it."""
         if unit_of(self._site, PAGE):
-            self._do(('systemctl', 'enable', PAGE), ('systemctl', 'disable', '--now', PAGE))
-            self._do(('systemctl', 'restart', PAGE), ('systemctl', 'try-restart', PAGE), after=True)
+            self._units((PAGE,), ('restart', PAGE))
 
     def _start_edge(self):
         site = self._site
         if self._unit and unit_of(site, EDGE):
-            self._do(('systemctl', 'daemon-reload'), ('systemctl', 'daemon-reload'), after=True)
-            self._do(('systemctl', 'enable', EDGE, EDGE_RULES), ('systemctl', 'disable', '--now', EDGE_RULES, EDGE))
+            self._do(('systemctl', 'daemon-reload'), ())
             # They may be running with another configuration; packets pass during the restart. In one command: the first
             # starts the second as well, and another restart would kill that under way.
-            self._do(('systemctl', 'restart', EDGE, EDGE_RULES), ('systemctl', 'try-restart', EDGE, EDGE_RULES),
-                     after=True)
+            self._units((EDGE, EDGE_RULES), ('restart', EDGE, EDGE_RULES))
             return
         log = self._daemon(site.edge, site.edge_conf, f'{site.run}.pid')
         self._until(lambda: site.system.run(site.edge, '--ask', 'status', site.edge_conf), probe.START,
@@ -191,13 +188,21 @@ class Start:
                 raise CtlError(sentence, FAILED)
             self._site.system.sleep(probe.STEP)
 
+    def _units(self, enable, then):
+        """Enables units, then runs systemctl with the words of `then`. The journal knows how they were."""
+        for unit in (*enable, *then[1:]):
+            self._journal.unit(unit)
+        if enable:
+            self._do(('systemctl', 'enable', *enable), ())
+        if then:
+            self._do(('systemctl', *then), ())
+
     def _do(self, command, undo, after=False):
-        """after: the undo command runs once the files are restored, and also if the command fails."""
-        if undo and after:
+        """after: the undo command runs once the files are restored, and also if the command fails. Any other undo
+        command does nothing where the command has not run: Ctrl-C may come in between."""
+        if undo:
             self._journal.started(undo, after)
         ran = self._site.system.run(*command, timeout=PATIENCE)
         if not ran:
             raise CtlError(f'{" ".join(command)}: {ran.err.strip()[-300:] or f"exit code {ran.code}"}', FAILED)
-        if undo and not after:
-            self._journal.started(undo, after)
         self._done.append(' '.join(command))

@@ -8,6 +8,7 @@ import json
 import os
 import pwd
 import select
+import signal
 import socket
 import sys
 import time
@@ -154,6 +155,19 @@ class System:
         except OSError as problem:
             raise CtlError(f'cannot write {path}: {problem.strerror}; run msfrsctl as root') from None
 
+    def missing(self, path):
+        """The directories that make_directory() would make, topmost first."""
+        made = []
+        while path and not self.exists(path):
+            made.insert(0, path)
+            path = os.path.dirname(path)
+        return made
+
+    def remove_empty(self, path):
+        """Removes a directory, if it is there and empty."""
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
+
     def make_directory(self, path):
         try:
             os.makedirs(path, exist_ok=True)
@@ -171,6 +185,15 @@ class System:
     def say(self, text):
         """Prints a message for the user who answers the questions."""
         print(safe(text, 400), file=sys.stderr)
+
+    @contextlib.contextmanager
+    def uninterrupted(self):
+        """Ctrl-C is ignored meanwhile."""
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def remove(self, path):
         with contextlib.suppress(FileNotFoundError):

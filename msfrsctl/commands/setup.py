@@ -2,14 +2,16 @@
 """msfrsctl setup: asks for unknown settings, writes the configuration of Squid, interception and msfrs-edge, checks it
 and starts everything."""
 import dataclasses
+import difflib
 import os
 import shlex
 
 from .. import answers as questions
-from .. import faults, interview, parsed, text, written
+from .. import faults, interview, parsed, state, text, written
 from ..checks import ERROR, WARNING
 from ..errors import FAILED, WRONG, CtlError
 from ..journal import Journal
+from ..merge import merged
 from ..own import OwnFile, included, why_refused
 from ..site import FORWARDING
 from ..squidconf import SquidConf
@@ -48,8 +50,14 @@ def arguments(parser):
 
 
 def gather(options, site):
-    if options.undo:
-        return _undo(options, site)
+    try:
+        return _undo(options, site) if options.undo else _set_up(options, site)
+    except KeyboardInterrupt:   # while it changes something, it is caught below
+        raise CtlError('interrupted: nothing was changed' if not options.undo else
+                       'interrupted: msfrsctl setup --undo goes on with what is left', WRONG) from None
+
+
+def _set_up(options, site):
     found = _answers(options, site)
     if options.print == 'answers':
         return {'answers': dataclasses.asdict(found), 'answer_file': found.text(), 'done': [], 'notes': []}
@@ -63,16 +71,19 @@ def gather(options, site):
     if found.edge == 'yes':
         site.need_edge()
     journal, done, notes, begun = Journal(site), [], [], site.system.monotonic()
+    keeping, lost = _with_theirs(files, site, journal)
+    notes += [f'not kept in {path}, as setup writes that line itself: {line}' for path, line in lost]
 
     def write(paths):
         for path in paths:
-            journal.write(path, files[path])
-            done.append(f'wrote {path}')
+            journal.write(path, keeping.get(path, files[path]), base=files[path])
+            done.append(f'wrote {path}' + (', and kept what you had changed there' if path in keeping else ''))
     # Written late: while the file exists, starting Squid may also start the interception of users.
     late = [] if options.no_start else [site.interception_conf]
     off = site.system.read(site.off_path)
+    _may_write(options, site, journal, files)
     try:
-        _may_write(options, site, journal, files)
+        journal.begin(state.look(site))
         _certificate(site, journal, done)
         write(path for path in files if path not in late)
         said = site.control('parse')
@@ -82,11 +93,15 @@ def gather(options, site):
             raise CtlError('Squid does not do all that its configuration says: '
                            + '; '.join(f'{what} ({do})' for what, do in ignored), FAILED)
         if not options.no_start:
-            start = Start(site, journal, found, done, notes)
+            start, say = Start(site, journal, found, done, notes), site.system.say
+            say('starting Squid; if it has connections, that takes its shutdown_lifetime ...')
             start.squid()
+            say('trying a page through Squid ...')
             start.probe()
+            say('starting msfrs-edge and the page ...')
             start.edge()
             start.page()
+            say("trying the users' way through the firewall, and sending them to Squid ...")
             write(late)
             start.reachable(options.firewall == 'add', not options.yes)
             site.system.remove(site.off_path)
@@ -96,12 +111,16 @@ def gather(options, site):
                                    (faults.LOG, faults.NAMES)))
             notes += [f'{row["what"]}; {row["do"]}' for row in findings(site, LOOKED_AT)
                       if row['level'] in (ERROR, WARNING)]
+        journal.answers = found.text()
     except (CtlError, KeyboardInterrupt) as problem:
         said = [str(problem) or 'interrupted']
         if off is not None:
             site.system.write(site.off_path, off)
-        if back := [what for what, was in journal.roll_back() if was]:
-            said.append(f'taken back: {", ".join(back)}')
+        site.system.say('taking back what was done ...')
+        with site.system.uninterrupted():
+            back = journal.roll_back()
+        said.append(f'taken back: {", ".join(what for what, was in back if was) or "nothing had been changed"}')
+        said += [f'not taken back: {what}' for what, was in back if not was]
         if not options.yes:
             said.append(f'the same answers again: {_command(found)}')
         raise CtlError('; '.join(said), getattr(problem, 'code', FAILED)) from None
@@ -120,8 +139,52 @@ def _answers(options, site):
                            f'makes one', WRONG)
         given = questions.read_file(options.answers, body)
     flags = {name: getattr(options, name) for name in questions.CHECKS} | {'class': options.cls}
-    return interview.collect(site.system, given | {name: said for name, said in flags.items() if said is not None},
-                             options.yes, options.measure)
+    given |= {name: said for name, said in flags.items() if said is not None}
+    return interview.collect(site.system, given, options.yes, options.measure, _earlier(given, site),
+                             lambda found: _differences(found, site))
+
+
+def _earlier(given, site):
+    """The answers of the last setup, {name: value}; without those that would contradict what is given now."""
+    journal = Journal(site)
+    if not journal.answers:
+        return {}
+    earlier = questions.read_file(journal.path, journal.answers)
+    if given.get('rate', 'auto') != 'auto':
+        earlier = {name: said for name, said in earlier.items() if name not in ('min', 'max')}
+    for name in ('edge', 'uplink'):
+        if name not in given and not {'edge', 'uplink'} & set(given) and name in earlier:
+            given[name] = earlier[name]
+    for name in ('mode', 'quic', 'probe'):
+        if given.get(name) is None and name in earlier:
+            given[name] = earlier[name]
+    return earlier
+
+
+def _differences(found, site):
+    """Lines for the user: what these answers change in files that are there."""
+    files, journal = _files(found, site), Journal(site)
+    keeping, lost = _with_theirs(files, site, journal)
+    lines = []
+    for path, body in files.items():
+        before, after = site.system.read(path), keeping.get(path, body)
+        if before is not None and before != after:
+            lines += [f'  {path}:', *(f'    {line}' for line in difflib.unified_diff(
+                before.splitlines(), after.splitlines(), lineterm='', n=0) if not line.startswith(('---', '+++', '@@')))]
+    return [*lines, *(f'  not kept in {path}, as setup writes that line itself: {line}' for path, line in lost)]
+
+
+def _with_theirs(files, site, journal):
+    """({path: text with what a person has changed since the last setup}, [(path, line that cannot be kept)])."""
+    keeping, lost = {}, []
+    for path, body in files.items():
+        base, now = journal.base(path), site.system.read(path)
+        if base is not None and now is not None and now != base:
+            text, gone = merged(base, now, body)
+            lost += [(path, line) for line in gone]
+            if text != body:
+                keeping[path] = text
+    return keeping, lost
 
 
 def _files(found, site):
@@ -165,7 +228,7 @@ def _may_write(options, site, journal, files):
     """Asks for permission to replace a file that msfrsctl did not write, or raises a CtlError."""
     for path, body in files.items():
         before = site.system.read(path)
-        if before is None or before == body or journal.wrote(path) or options.replace:
+        if before is None or before == body or journal.wrote(path) or journal.base(path) is not None or options.replace:
             continue
         what = f'put "{body.partition(chr(10))[0]}" before the first line of {path}' if body.endswith(before) else \
             f'replace {path}'
@@ -210,11 +273,17 @@ def _undo(options, site):
         raise CtlError('setup --undo needs root')
     if site.system.exists(site.conf_path) and (own := included(site.conf, site.system)) and site.system.exists(own):
         OwnFile(site, own).undo_all()       # otherwise it would differ from setup's version
+    before = journal.before
     back = journal.undo(force=options.replace)
     site.system.remove(site.off_path)
     site.system.remove(site.faults_path)
+    site.look_again()
+    differs = [] if before is None else state.differences(before, state.look(site))
+    kept = [what for what, was in back if was and ('as you had changed it' in what)]
     return {'done': [what for what, was in back if was],
-            'notes': [f'not done: {what}' for what, was in back if not was]}
+            'notes': [*(f'not done: {what}' for what, was in back if not was),
+                      *(f'not as before: {what}' for what in differs)],
+            'as_before': before is not None and not differs and not kept and all(was for _, was in back)}
 
 
 def show(data):
@@ -224,6 +293,8 @@ def show(data):
         return '\n'.join(f'# ---- {path}\n{body}' for path, body in data['would_write'].items())
     lines = [*(text.safe(line, 300) for line in data['done']),
              *(f'note: {text.safe(note, 300)}' for note in data['notes'])]
+    if data.get('as_before'):
+        lines.append('All is as before the first setup: files, units, rules, sysctls and queueing disciplines.')
     if data.get('summary'):
         lines += ['', f'Set up in {text.seconds(data["seconds"])}:']
         lines += [text.safe(said, 300) for said in data['summary']]

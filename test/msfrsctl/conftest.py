@@ -108,13 +108,16 @@ class Machine(System):
         else:
             self.files.pop(str(path), None)
 
+    def missing(self, path):
+        return super().missing(path) if self._ours(path) else []
+
     def make_directory(self, path):
         if self._ours(path):
             super().make_directory(path)
 
     def ask(self, question, default):
         self.questions.append(question)
-        return self.answers.pop(0) or default
+        return (self.answers.pop(0) if self.answers else '') or default
 
     def tcp_peers(self):
         return {(ipaddress.ip_address(to).packed, port) for to, port in (self.peers.pop(0) if self.peers else ())}

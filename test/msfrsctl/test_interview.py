@@ -8,21 +8,28 @@ from msfrsctl.errors import CtlError
 from msfrsctl.system import Done
 
 
+def said_before(gateway):
+    """What was said before the summary, which begins with an empty line."""
+    return gateway.machine.said[:gateway.machine.said.index('')]
+
+
 def test_asked_what_cannot_be_seen(fresh):
     fresh.machine.files[IPTABLES] = '# mine\n'
-    fresh.machine.answers = ['', '', '10.20.0.0/16', '2.5 MB/s', '', 'yes']
+    fresh.machine.answers = ['', '', '10.20.0.0/16', '2.5 MB/s', '', '', 'yes']
     assert fresh.run('setup')[0] == 0
     assert fresh.machine.questions[-1] == f'May setup replace {IPTABLES}? (yes or no)'
     said = fresh.own.read_text()
     assert 'interface=eth1' in said and 'rate=20Mbit' in said and 'msfrs_class users weight=1 default' in said
     assert 'ipv6 = no' in fresh.machine.files[IPTABLES]
-    assert fresh.machine.said == ['understood: 20Mbit'], 'each answer that is written otherwise'
+    assert said_before(fresh) == ['understood: 20Mbit'], 'each answer that is written otherwise'
 
 
 def test_five_questions_with_defaults(fresh):
     fresh.machine.answers = ['', '', '', '20M', '']
     assert fresh.run('setup')[0] == 0
-    assert len(fresh.machine.questions) == 5 and fresh.machine.answers == []
+    assert len(fresh.machine.questions) == 6 and fresh.machine.answers == []
+    assert fresh.machine.questions[5].startswith('Set this up? (yes, no, or what to change: outside, ')
+    assert '  rate     20Mbit' in fresh.machine.said and '  classes  users 1 (everybody else)' in fresh.machine.said
 
 
 @pytest.mark.parametrize('weights, written', [('', (4, 2, 1)), ('5:3:1', (5, 3, 1)), ('5, 3 0.5', (5, 3, 0.5))])
@@ -31,7 +38,7 @@ def test_classes_in_words(fresh, weights, written):
     fresh.machine.answers = ['', '', '', '20M', 'teachers, students guests', weights, '10.20.1.0/24 10.20.7.9',
                              '10.20.2.0/23, 2001:db8::/65']
     assert fresh.run('setup')[0] == 0
-    assert fresh.machine.questions[-4:] == [
+    assert fresh.machine.questions[-5:-1] == [
         interview.CLASSES_ASKED, 'Weights of teachers students guests, for each user', 'Networks of teachers',
         'Networks of students']
     said = fresh.own.read_text()
@@ -44,7 +51,7 @@ def test_classes_in_words(fresh, weights, written):
 def test_classes_are_checked_one_by_one(fresh):
     fresh.machine.answers = ['', '', '', '20M', 'the teachers!', 'a b a', 'a b', '4', '4:x', '4:2', '', '10.20.0.0']
     assert fresh.run('setup')[0] == 0
-    assert [said.partition(':')[0] for said in fresh.machine.said[1:]] == [
+    assert [said.partition(':')[0] for said in said_before(fresh)[1:]] == [
         "class name 'teachers!' must be of letters, digits and ._-, at most 32. Once more",
         "class 'a' is named twice", '1 weights for 2 classes',
         "weight 'x' must be a number from 0.001 to 10000. Once more",
@@ -137,7 +144,7 @@ def test_a_wrong_answer_is_asked_again_at_once(fresh):
     fresh.machine.answers = ['eth/1', 'eth7', 'eth1', 'eth1', 'eth0', '10.20.0.0/33', '10.20.0.0/16', '5MB', '5 Mbit/s',
                              'gold rest', '', '10.20.1.0/33', '10.20.1.0/24']
     assert fresh.run('setup')[0] == 0
-    assert [said.partition(' ')[0] for said in fresh.machine.said] == ['interface', 'interface', 'eth1', 'network',
+    assert [said.partition(' ')[0] for said in said_before(fresh)] == ['interface', 'interface', 'eth1', 'network',
                                                                       'rate', 'understood:', 'network', 'rest:']
     assert fresh.machine.said[1] == "interface 'eth7' is not up here; there are: lo eth1 eth0 wlan0. Once more:"
     assert 'write 40Mbit if you mean megabytes' in fresh.machine.said[4]
@@ -149,7 +156,7 @@ def test_auto_asks_between_what(fresh):
     fresh.machine.files['/sys/class/net/eth1/speed'] = '1000\n'
     fresh.machine.answers = ['', '', '', 'Auto', '2m', '1m', '', '']
     assert fresh.run('setup')[0] == 0
-    assert fresh.machine.said == ['understood: auto', 'understood: 2Mbit', 'min 2Mbit is above max 1Mbit. Once more:']
+    assert said_before(fresh) == ['understood: auto', 'understood: 2Mbit', 'min 2Mbit is above max 1Mbit. Once more:']
     assert 'msfrs_link rate=auto min=2Mbit max=1Gbit interface=eth1' in fresh.own.read_text()
 
 
@@ -164,7 +171,7 @@ def test_answers_outlive_a_failure(fresh, capsys):
     assert fresh.run('setup')[0] == 4
     again = capsys.readouterr().err.rpartition('the same answers again: msfrsctl ')[2].split()
     del fresh.machine.programs[f'{SCRIPT} up']
-    assert fresh.run(*again)[0] == 0 and len(fresh.machine.questions) == 7
+    assert fresh.run(*again)[0] == 0 and len(fresh.machine.questions) == 8
     assert 'rate=10Mbit' in fresh.own.read_text()
 
 
@@ -179,7 +186,7 @@ def test_an_answer_file(fresh):
 
 @pytest.mark.parametrize('words, sentence', [
     (('--rate', 'fast'), "rate 'fast' must be"), (('--rate', 'auto'), 'needs min and max'),
-    (('--outside', 'eth0'), 'both outside and inside'), (('--inside', 'a/b'), "interface 'a/b'"),
+    (('--outside', 'eth0', '--inside', 'eth0'), 'both outside and inside'), (('--inside', 'a/b'), "interface 'a/b'"),
     (('--inside', '+'), "interface ''"), (('--outside', 'eth+'), "interface 'eth+'"),
     (('--inside', 'eth+'), 'eth1 cannot be both outside and inside'),
     (('--users', '10.0.0.0/33'), "network '10.0.0.0/33'"), (('--class', 'x=0'), "class 'x=0' must be"),
@@ -212,3 +219,94 @@ def test_answer_files_are_checked():
     with pytest.raises(CtlError, match='a:3: rate is given a second time'):
         answers.read_file('a', 'rate = 1Mbit\nclass = x=2\nrate = 2Mbit\n')
     assert answers.read_file('a', 'class = x=1 # default\n')['class'] == ['x=1']
+
+
+def test_lists_as_people_write_them(fresh):
+    fresh.machine.answers = ['', '', '10.20.0.0/16 and 2001:db8::/64', '4,9 Mbit/s', 'teachers, pupils and guests',
+                             '2,5 1,5 1', '10.20.1.0/24, 10.20.2.0/24 and 10.20.3.0/24', '10.20.4.0/24']
+    assert fresh.run('setup')[0] == 0
+    said = fresh.own.read_text()
+    assert 'rate=4900kbit' in said and 'msfrs_class teachers weight=2.5\n' in said
+    assert 'acl msfrs_class_teachers src 10.20.1.0/24 10.20.2.0/24 10.20.3.0/24\n' in said
+
+
+@pytest.mark.parametrize('said', ('none', 'None', 'no', '-', ''))
+def test_no_classes(fresh, said):
+    fresh.machine.answers = ['', '', '', '20M', said]
+    assert fresh.run('setup')[0] == 0
+    assert fresh.own.read_text().count('msfrs_class ') == 1
+
+
+def test_outside_and_inside_exchanged(fresh, capsys):
+    """The default route shows which is which."""
+    fresh.machine.answers = ['eth0', 'eth1', 'eth1', 'eth0', '', '20M']
+    assert fresh.run('setup')[0] == 0
+    said = said_before(fresh)
+    assert said[0].startswith('the default route goes out of eth1, not of eth0') and 'both outside' in said[1]
+    assert fresh.run(*FLAGS, '--outside', 'eth0', '--inside', 'eth1')[0] == 2
+    assert 'are they exchanged?' in capsys.readouterr().err
+
+
+def test_going_back(fresh):
+    """The last question takes the name of an answer; what depends on it is asked, too."""
+    fresh.machine.answers = ['', '', '', '20M', '', 'sped', 'rate', 'auto', '', '', 'classes', 'staff guests', '3 1',
+                             '10.20.1.0/24', 'yes']
+    assert fresh.run('setup')[0] == 0
+    said = fresh.own.read_text()
+    assert 'rate=auto min=1Mbit max=100Mbit' in said and 'msfrs_class staff weight=3' in said
+    assert "'sped' is none of these. Once more:" in fresh.machine.said
+
+
+def test_a_no_changes_nothing(fresh, capsys):
+    before = state(fresh)
+    fresh.machine.answers = ['', '', '', '20M', '', 'no']
+    assert fresh.run('setup')[0] == 3 and state(fresh) == before
+    assert 'nothing was changed' in capsys.readouterr().err
+
+
+def test_a_second_setup_proposes_the_answers_of_the_first(fresh):
+    fresh.machine.answers = ['', '', '10.20.0.0/16', '20M', 'gold rest', '3 2', '10.20.1.0/24']
+    assert fresh.run('setup', '--quic', 'allow')[0] == 0
+    before, fresh.machine.said = fresh.own.read_text(), []
+    fresh.machine.answers = []
+    assert fresh.run('setup')[0] == 0
+    assert fresh.own.read_text() == before and 'quic = allow' in fresh.machine.files[IPTABLES]
+    assert not any(line.startswith('    ') for line in fresh.machine.said), 'no difference'
+    fresh.machine.answers = ['', '', '', '10M']
+    assert fresh.run('setup')[0] == 0
+    assert '    -msfrs_link rate=20Mbit interface=eth1 shared' in fresh.machine.said
+    assert 'rate=10Mbit' in fresh.own.read_text() and 'msfrs_class gold weight=3\n' in fresh.own.read_text()
+    assert fresh.run('setup', '--yes', '--rate', '5M')[0] == 0
+    assert 'rate=5Mbit' in fresh.own.read_text() and 'msfrs_class gold weight=3\n' in fresh.own.read_text()
+
+
+def test_a_second_setup_keeps_what_a_person_added(fresh):
+    fresh.machine.answers = ['', '', '10.20.0.0/16', '20M', 'gold rest', '3 2', '10.20.1.0/24']
+    assert fresh.run('setup')[0] == 0
+    assert fresh.run('set', 'boost', '10.20.7.7', '--keep')[0] == 0
+    fresh.own.write_text(fresh.own.read_text().replace('msfrs_class rest', 'msfrs_quota rest bytes=1GB period=day over=rest\n'
+                                                       'msfrs_class rest').replace('weight=3', 'weight=5'))
+    fresh.machine.answers = ['', '', '', '10M']
+    assert fresh.run('setup')[0] == 0
+    said = fresh.own.read_text()
+    assert 'rate=10Mbit' in said and 'msfrs_quota rest' in said and 'weight=5' in said and '10.20.7.7' in said
+    assert '10.20.7.7 is in class gold, until it is undone' in fresh.run('set')[1]
+    fresh.own.write_text(said.replace('rate=10Mbit', 'rate=9Mbit'))
+    fresh.machine.answers = ['', '', '', '8M']
+    assert 'not kept in ' + str(fresh.own) in fresh.run('setup')[1]
+    assert 'rate=8Mbit' in fresh.own.read_text() and 'msfrs_quota rest' in fresh.own.read_text()
+    fresh.run('setup', '--undo')
+    assert 'msfrs_quota rest' in (fresh.root / 'msfrsctl.conf.saved').read_text(), 'not lost without a copy'
+
+
+def test_ctrl_c_at_each_question(fresh, capsys):
+    before = state(fresh)
+    for number in range(6):
+        def answer(question, default, left=[number]):
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            return default or '20M' * question.startswith('Rate')
+        fresh.machine.ask = answer
+        assert fresh.run('setup')[0] == 2
+        assert 'interrupted: nothing was changed' in capsys.readouterr().err and state(fresh) == before

@@ -11,6 +11,11 @@ from msfrsctl.start import DROP_IN
 from msfrsctl.system import Done
 
 
+def did(gateway):
+    """What was run, but looks at the machine's rules and queueing disciplines."""
+    return [words for words in gateway.machine.ran if not words.startswith(('ip', 'nft ', 'tc '))]
+
+
 def test_from_nothing_and_back(fresh):
     before = state(fresh)
     code, said = fresh.run(*FLAGS)
@@ -31,7 +36,7 @@ def test_from_nothing_and_back(fresh):
     assert fresh.run('set')[0] == 0, 'the file is included'
     assert fresh.run('setup', '--undo')[0] == 0
     assert state(fresh) == before
-    assert fresh.machine.ran[-4:] == [f'{SCRIPT} down', f'{EDGE_SCRIPT} down', EDGE_STOP,
+    assert did(fresh)[-4:] == [f'{SCRIPT} down', f'{EDGE_SCRIPT} down', EDGE_STOP,
                                       f'{fresh.squid} -f {fresh.conf} -k shutdown']
     assert fresh.run('setup', '--undo')[0] == 3, 'there is nothing left'
 
@@ -217,7 +222,7 @@ def test_a_machine_that_does_not_forward_does_from_then_on(fresh, off):
     assert ran.index(f'sysctl -q -p {FORWARDING}') < ran.index(f'{SCRIPT} up --config {IPTABLES}')
     assert fresh.run('setup', '--undo')[0] == 0
     assert state(fresh) == before
-    assert ran[-1] == f'sysctl -q -w {" ".join(f"{name}=0" for name in off)}'
+    assert did(fresh)[-1] == f'sysctl -q -w {" ".join(f"{name}=0" for name in off)}'
 
 
 def test_a_machine_that_forwards_is_left_alone(fresh):
@@ -283,7 +288,7 @@ def test_users_are_let_go_if_squid_brings_nothing_afterwards(fresh):
         if f'{SCRIPT} up --config {IPTABLES}' in fresh.machine.ran else (200, {}, '')
     assert fresh.run(*FLAGS)[0] == 4
     assert state(fresh) == before
-    assert fresh.machine.ran[-4:] == [f'{SCRIPT} down', f'{EDGE_SCRIPT} down', EDGE_STOP,
+    assert did(fresh)[-4:] == [f'{SCRIPT} down', f'{EDGE_SCRIPT} down', EDGE_STOP,
                                       f'{fresh.squid} -f {fresh.conf} -k shutdown']
 
 
@@ -347,7 +352,7 @@ def test_a_running_squid_is_told_before_and_after(fresh):
     assert fresh.run(*FLAGS)[0] == 0
     fresh.machine.programs[f'{k} reconfigure'] = lambda words: fresh.conf.read_text()
     fresh.run('setup', '--undo')
-    assert fresh.machine.ran[-1] == f'{k} reconfigure'
+    assert did(fresh)[-1] == f'{k} reconfigure'
 
 
 def test_no_class_can_have_the_name_of_an_acl_of_ours(fresh):
@@ -356,29 +361,93 @@ def test_no_class_can_have_the_name_of_an_acl_of_ours(fresh):
     assert len(names) == len(set(names))
 
 
-def test_with_systemd_units_are_started(fresh):
-    fresh.machine.files['/run/systemd/system'] = ''
-    fresh.machine.programs['systemctl'] = ''
+class Systemd:
+    """systemctl with the states of units; those in `enabled` and `active` at first, the others neither."""
+
+    def __init__(self, machine, enabled=(), active=()):
+        self.enabled, self.active = set(enabled), set(active)
+        machine.files['/run/systemd/system'] = ''
+        machine.programs['systemctl'] = self
+
+    def __call__(self, words):
+        verb, *units = words.split()[1:]
+        units = [unit for unit in units if not unit.startswith('--')]
+        if verb in ('is-enabled', 'is-active'):
+            kept = self.enabled if verb == 'is-enabled' else self.active
+            said = verb.removeprefix('is-') if units[0] in kept else f'not {verb.removeprefix("is-")}'
+            return Done(0 if units[0] in kept else 1, said + '\n')
+        kept = self.enabled if 'able' in verb else self.active
+        if verb in ('enable', 'start', 'restart', 'reload-or-restart'):
+            kept.update(units)
+        elif verb in ('disable', 'stop'):
+            kept.difference_update(units)
+        return Done(0)
+
+
+UNITS = {'msfrs-squid', 'msfrsctl-expire.timer', 'msfrsctl-watch', 'msfrs-edge', 'msfrs-edge-iptables', 'msfrs-page',
+         'msfrs-iptables'}
+
+
+@pytest.mark.parametrize('enabled, active', ((set(), set()), (UNITS, {'msfrs-squid', 'msfrsctl-watch'}),
+                                             ({'msfrs-squid'}, UNITS | {'msfrs-syn'})))
+def test_with_systemd_units_are_started_and_undo_leaves_them_as_they_were(fresh, enabled, active):
+    systemd = Systemd(fresh.machine, enabled, active)
+    before = state(fresh)
     assert fresh.run(*FLAGS)[0] == 0
-    assert fresh.machine.ran.index('systemctl reload-or-restart msfrs-iptables') == \
-        fresh.machine.ran.index('systemctl enable msfrs-iptables') + 1
+    assert systemd.active == UNITS | {'msfrs-syn'} and systemd.enabled == UNITS
     assert fresh.machine.files[DROP_IN].endswith('[Service]\nSupplementaryGroups=proxy\n')
-    ran = [words for words in fresh.machine.ran if words.startswith('systemctl') and 'cat' not in words]
-    assert ran[-7:-3] == ['systemctl enable msfrs-edge msfrs-edge-iptables',
-                          'systemctl restart msfrs-edge msfrs-edge-iptables', 'systemctl enable msfrs-page',
-                          'systemctl restart msfrs-page']
+    ran = fresh.machine.ran
+    assert ran.index('systemctl daemon-reload') < ran.index('systemctl restart msfrs-edge msfrs-edge-iptables') < \
+        ran.index('systemctl reload-or-restart msfrs-iptables')
     assert fresh.machine.files[PAGE_CONF].splitlines()[1:3] == ['listen 127.0.0.1:3880', 'squid 127.0.0.1:3128']
-    assert 'systemctl reload-or-restart msfrs-squid' in ran
-    assert fresh.run('setup', '--undo')[0] == 0 and DROP_IN not in fresh.machine.files
-    ran = [words for words in fresh.machine.ran if words.startswith('systemctl') and 'cat' not in words]
-    assert ran[-11:] == ['systemctl disable --now msfrs-iptables', 'systemctl disable --now msfrs-page',
-                        'systemctl disable --now msfrs-edge-iptables msfrs-edge',
-                        'systemctl disable --now msfrsctl-watch',
-                        'systemctl disable --now msfrsctl-expire.timer', 'systemctl restart msfrs-squid',
-                        'systemctl daemon-reload', 'systemctl try-restart msfrs-edge msfrs-edge-iptables',
-                        'systemctl try-restart msfrs-page',
-                        'systemctl try-reload-or-restart msfrs-iptables', 'systemctl try-restart msfrs-syn']
-    assert PAGE_CONF not in fresh.machine.files
+    assert fresh.run(*FLAGS, '--rate', '10Mbit')[0] == 0, 'a second one keeps what was before the first'
+    ran.clear()
+    code, said = fresh.run('setup', '--undo')
+    assert code == 0 and said.endswith('All is as before the first setup: files, units, rules, sysctls and queueing '
+                                       'disciplines.\n')
+    assert (systemd.enabled, systemd.active) == (enabled, active) and state(fresh) == before
+    assert 'systemctl daemon-reload' in ran
+
+
+def test_undo_names_what_is_not_as_before(fresh):
+    systemd = Systemd(fresh.machine)
+    fresh.machine.programs['nft'] = 'table inet filter {\n}\n'
+    assert fresh.run(*FLAGS)[0] == 0
+    fresh.machine.programs['nft'] = 'table inet filter {\n\tchain PREROUTING {\n\t}\n}\n'
+    fresh.machine.files['/proc/sys/net/ipv4/ip_forward'] = '0\n'
+    code, said = fresh.run('setup', '--undo')
+    assert 'not as before: rules of nft: more: chain PREROUTING {' in said
+    assert 'not as before: sysctl net.ipv4.ip_forward: was 1, is 0' in said and 'All is as before' not in said
+
+
+@pytest.mark.parametrize('at', range(1, 60))
+def test_ctrl_c_at_any_command(fresh, capsys, at):
+    """Nothing stays of an interrupted setup, systemd knows that, and the next one works."""
+    systemd, before = Systemd(fresh.machine, {'msfrs-page'}), state(fresh)
+    run, count = fresh.machine.run, 0
+
+    def interrupted(*argv, **how):
+        nonlocal count
+        count += 1
+        done = run(*argv, **how)
+        if count == at:
+            raise KeyboardInterrupt
+        return done
+    fresh.machine.run = interrupted
+    code = fresh.run(*FLAGS)[0]
+    if code == 0:       # it has fewer commands
+        return
+    said = capsys.readouterr().err
+    assert 'interrupted' in said and ('nothing was changed' in said or 'taken back: ' in said)
+    assert state(fresh) == before and systemd.enabled == {'msfrs-page'} and not systemd.active
+    ran = fresh.machine.ran
+    if f'{DROP_IN} removed' in said:
+        assert 'systemctl daemon-reload' in ran, 'else systemctl cat fails for the unit of the drop-in'
+    assert fresh.run(*FLAGS)[0] == 0
+
+
+def test_after_a_failure_squid_is_started_anew(fresh):
+    Systemd(fresh.machine)
     fresh.machine.pages['msfrs'] = BUSY
     assert fresh.run(*FLAGS)[0] == 4
     assert 'systemctl restart msfrs-squid' in fresh.machine.ran, 'it makes the memory when it starts'
