@@ -54,8 +54,9 @@ def is_weight(text):
 
 def time_of(text):
     """Seconds of `90s`, `30min`, `1h`, `2d`. From a minute to 30 days, the range of changes of `set`."""
-    match = re.fullmatch(NUMBER + r'(s|min|h|d)', text)
-    value = float(match[1]) * TIMES[match[2]] if match else None
+    match = re.fullmatch(NUMBER + r'\s*(s|min|h|d|(?:second|minute|hour|day)s?)', text.strip())
+    unit = match and {'second': 's', 'minute': 'min', 'hour': 'h', 'day': 'd'}.get(match[2].rstrip('s'), match[2])
+    value = float(match[1]) * TIMES[unit] if match else None
     if value is None or not 60 <= value <= 30 * 86400:
         raise CtlError(f"time '{text}' must be a number and s, min, h or d, from 1min to 30d, such as 1h", WRONG)
     return value

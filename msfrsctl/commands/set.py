@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl set: changes the rate or a class's weight, or boosts one user, for a time, while Squid runs."""
+"""msfrsctl set: changes the rate or a class's weight or quota, or boosts one user, for a time, while Squid runs."""
 import ipaddress
 import re
 import time
@@ -13,18 +13,20 @@ from ..own import Change, OwnFile, path_of
 from ..units import canonical, is_weight, rate_of, time_of
 from ..users import user_of
 
-HELP = 'change rate, weight or one user\'s class for a time, while Squid runs'
+HELP = 'change rate, weight, quota or one user\'s class for a time, while Squid runs'
 MAC = re.compile(r'[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}')
 LOGIN = re.compile(r'[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}')
 #: Boosts in force at which requests of msfrs-page are refused. It need not be trusted, and each boost costs a
 #: reconfiguration.
 MOST_ASKED = 10
-FORMS = 'rate 18Mbit; weight gold=8; boost 10.20.1.7'
+FORMS = 'rate 18Mbit; weight gold 8; quota guests 2GB/day; boost 10.20.1.7 for 2h'
+#: `2GB/day`, `2 GB a day`, `500M per week`.
+QUOTA = re.compile(r'(\d{1,9}(?:[.,]\d{1,3})?)\s*([KMGT]?)B?\s*(?:/|a|an|per|each|every)\s*(hour|day|week|month)', re.IGNORECASE)
 
 
 def arguments(parser):
-    parser.add_argument('what', nargs='?', choices=('rate', 'weight', 'boost'), help='without it, changes are listed')
-    parser.add_argument('value', nargs='?', metavar='VALUE', help=f'as in: {FORMS}')
+    parser.add_argument('what', nargs='?', choices=('rate', 'weight', 'quota', 'boost'), help='without it, changes are listed')
+    parser.add_argument('value', nargs='*', metavar='VALUE', help=f'as in: {FORMS}')
     parser.add_argument('--for', dest='lasts', metavar='TIME', help='how long, such as 30min or 2d (1h)')
     parser.add_argument('--keep', action='store_true', help='until --undo')
     parser.add_argument('--class', dest='cls', metavar='NAME', help='boost: the class (the one with the most weight)')
@@ -87,6 +89,8 @@ def _included(site):
 
 
 def _check(options):
+    _duration(options)
+    options.value = ' '.join(options.value)
     if options.what and not options.value:
         raise CtlError(f'set {options.what} needs a value, as in: {FORMS}', WRONG)
     if options.what and (options.undo or options.expire):
@@ -97,15 +101,30 @@ def _check(options):
         raise CtlError('--class and --weight are for boost, and exclude each other: give one of them', WRONG)
 
 
+def _duration(options):
+    """The last words `for 2h`, `for 30 minutes` or, of a boost, `2h`."""
+    words = options.value
+    at = next((n for n in range(1, len(words)) if words[n].lower() == 'for'), None)
+    if at is not None:
+        said, options.value = ' '.join(words[at + 1:]), words[:at]
+    elif options.what == 'boost' and len(words) > 1:
+        said, options.value = ' '.join(words[1:]), words[:1]
+    else:
+        return
+    if options.lasts:
+        raise CtlError(f'for {said} and --for {options.lasts}: give one of them', WRONG)
+    options.lasts = said
+
+
 def _make(options, site, own, now):
     until = None if options.keep else now + time_of(options.lasts or '1h')
     change = Change(own.new_id(), options.what, '', '', options.value, until)
-    {'rate': _rate, 'weight': _weight, 'boost': _boost}[options.what](options, site, own, change)
+    {'rate': _rate, 'weight': _weight, 'quota': _quota, 'boost': _boost}[options.what](options, site, own, change)
     return change
 
 
 def _rate(options, site, own, change):
-    change.now = canonical(rate_of(options.value))
+    change.now = canonical(rate_of(options.value.replace(',', '.')))
     line = site.conf.last('msfrs_link')
     if line and line.option('rate') == 'auto':
         raise CtlError(f'{line.where}: with rate=auto the rate is found; change min= and max= there')
@@ -114,11 +133,26 @@ def _rate(options, site, own, change):
 
 def _weight(options, site, own, change):
     del site
-    name, _, weight = options.value.partition('=')
+    name, _, weight = re.sub(r'\s*[=\s]\s*', '=', options.value.replace(',', '.')).partition('=')
     if not name or not is_weight(weight):
-        raise CtlError(f"weight '{options.value}' must be CLASS=N, N from 0.001 to 10000, such as gold=8", WRONG)
+        raise CtlError(f"weight '{options.value}' must be CLASS and N, N from 0.001 to 10000, such as gold 8", WRONG)
     change.of, change.now = name, weight
     own.set_option('msfrs_class', name, 'weight', weight, change)
+
+
+def _quota(options, site, own, change):
+    name, _, said = re.sub(r'^(\S+?)(\s*=\s*|\s+)', r'\1=', options.value).partition('=')
+    match = QUOTA.fullmatch(said)
+    if not match:
+        raise CtlError(f"quota '{options.value}' must be CLASS and BYTES/PERIOD, PERIOD hour, day, week or month, such as "
+                       f'guests 2GB/day', WRONG)
+    line = next((line for line in site.conf.all('msfrs_class') if line.words[:1] == (name,)), None)
+    if line and not line.option('quota'):
+        raise CtlError(f'{line.where}: class {name} has no quota that could be changed; add the options quota= and over= '
+                       f'there')
+    number, unit, period = match[1].replace(',', '.'), match[2].upper(), match[3].lower()
+    change.of, change.now = name, f'{number}{unit}B/{period}'
+    own.set_option('msfrs_class', name, 'quota', change.now, change)
 
 
 def _boost(options, site, own, change):

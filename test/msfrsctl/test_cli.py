@@ -115,6 +115,7 @@ def test_rates_that_are_refused(said, why):
 
 def test_times():
     assert [time_of(said) for said in ('60s', '30min', '1.5h', '2d')] == [60, 1800, 5400, 172800]
-    for wrong in ('', '5s', '31d', '1', 'h', '1 h', '-1h', '1hour'):
+    assert [time_of(said) for said in ('1 h', '1hour', '90 minutes', '2 days')] == [3600, 3600, 5400, 172800]
+    for wrong in ('', '5s', '31d', '1', 'h', '-1h', '1 week'):
         with pytest.raises(CtlError, match='must be a number and'):
             time_of(wrong)

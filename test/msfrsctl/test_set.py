@@ -54,6 +54,33 @@ def test_a_value_is_changed_for_an_hour(own, words, old, new):
     assert own.run('set') == (0, 'no change is in force\n')
 
 
+@pytest.mark.parametrize('words, new', [
+    ('rate 4,9 Mbit', 'rate=4900kbit'), ('rate 5 Mbit/s for 2 hours', 'rate=5Mbit'), ('weight gold 8', 'gold   weight=8'),
+    ('weight gold = 8', 'gold   weight=8'), ('weight gold=8', 'gold   weight=8'), ('weight gold 1,5', 'gold   weight=1.5'),
+    ('quota bulky 2GB/day', 'quota=2GB/day'), ('quota bulky 2,5 gb a week', 'quota=2.5GB/week'),
+    ('quota bulky=500M per hour', 'quota=500MB/hour')])
+def test_as_people_type_it(own, words, new):
+    own.own.write_text(OWN + 'msfrs_class bulky weight=1 quota=5GB/day over=bronze\n')
+    assert own.run('set', *words.split())[0] == 0
+    assert new in own.own.read_text()
+    assert own.run('set', '--undo', 'all')[0] == 0 and 'quota=5GB/day' in own.own.read_text()
+
+
+@pytest.mark.parametrize('words, seconds', [('', 3600), ('for 2h', 7200), ('2h', 7200), ('for 90 minutes', 5400),
+                                            ('for 1 day', 86400), ('--for 2h', 7200)])
+def test_how_long_as_people_type_it(own, words, seconds):
+    assert own.data('set', 'boost', '10.20.1.7', *words.split())['made']['until'] == NOW + seconds
+
+
+@pytest.mark.parametrize('words, sentence', [
+    ('boost 10.20.1.7 for ever', "time 'ever' must be"), ('boost 10.20.1.7 for 1h --for 2h', 'give one of them'),
+    ('weight gold', 'such as gold 8'), ('weight guest 3', 'there are: gold, bronze'), ('quota gold 5GB/day', 'no quota'),
+    ('quota gold 5', 'such as guests 2GB/day'), ('boost', 'set boost needs a value')])
+def test_what_nobody_can_understand(own, capsys, words, sentence):
+    assert own.run('set', *words.split())[0] in (2, 3)
+    assert sentence in capsys.readouterr().err and own.own.read_text() == OWN
+
+
 def test_a_user_has_a_boost(own):
     made = own.data('set', 'boost', '10.20.1.7', '--for', '2h')['made']
     assert (made['now'], made['until']) == ('gold', NOW + 7200)
@@ -145,7 +172,7 @@ def test_lines_of_others_are_kept_and_not_overwritten(own, capsys):
 REFUSED = [
     (('rate', 'fast'), 2, "rate 'fast' must be a number and kbit"),
     (('rate', '20MB'), 2, 'may be in bits or in bytes: write 160Mbit'),
-    (('rate',), 2, 'needs a value'), (('weight', 'gold'), 2, 'must be CLASS=N'), (('weight', 'gold=0'), 2, 'must be'),
+    (('rate',), 2, 'needs a value'), (('weight', 'gold'), 2, 'must be CLASS and N'), (('weight', 'gold=0'), 2, 'must be'),
     (('weight', 'gold=99999'), 2, 'must be'), (('weight', 'lead=2'), 3, 'there are: gold, bronze'),
     (('weight', 'gold=2', '--for', '10'), 2, "time '10' must be"), (('rate', '1Mbit', '--for', '5s'), 2, 'from 1min'),
     (('weight', 'gold=2', '--for', '1h', '--keep'), 2, 'one of them'), (('boost', 'a b'), 2, 'must be an address'),
