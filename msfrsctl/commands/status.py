@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrsctl status: whether requests are held and why, the link, the window, the classes."""
 from .. import bypass, overall, text
-from ..errors import DONE, FAILED, FOUND, CtlError
+from ..errors import FAILED, CtlError
 from ..manager import SilentError
 
 HELP = 'whether requests are held and why, the link, the window, the classes'
@@ -26,9 +26,6 @@ def gather(options, site):
     past = bypass.look(site)
     return {'overall': said, 'bypass': past and past._asdict(), 'workers': site.reports}
 
-
-def code(data):
-    return FOUND if data['overall']['light'] == 'red' else DONE
 
 
 def show(data):

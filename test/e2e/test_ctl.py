@@ -27,7 +27,8 @@ class Ctl:
         self.own = link.gateway.directory / 'msfrsctl.conf'
 
     def __call__(self, *words, code=0):
-        engine = ['--engine', str(WHY), '--seconds', '0'] if words[0] == 'why' else []
+        engine = ['--engine', str(WHY)] if words[0] in ('why', 'status') else []
+        engine += ['--seconds', '0'] if words[0] == 'why' else []
         argv = [sys.executable, '-m', 'msfrsctl', *words, *engine,
                 '--squid-conf', str(self._gateway.directory / 'squid.conf'), '--squid', str(self._gateway.installation.program), '--etc', str(self._gateway.directory / 'etc'),
                 '--state', str(self._gateway.directory / 'state')]
@@ -60,7 +61,9 @@ def held(slow_link, ctl):
 
 
 def test_status_and_top(held, ctl):
-    assert ctl('status').startswith('now        2 wait and the window is full (W is 1 of W+ 1.00)\n')
+    first, second, *_ = ctl('status').splitlines()
+    assert re.search(r'\. 1 user waits, for [0-9.]+ m?s, of class bronze\.', first)
+    assert second == 'now        2 wait and the window is full (W is 1 of W+ 1.00)'
     (frame,) = [json.loads(line) for line in ctl('top', '--count', '1', '--json').splitlines()]
     assert [row['queued'] for row in frame['classes']] == [0, 0, 2]
     assert {row['user'] for row in frame['held']} == {held.of('bronze')[0].v4}
@@ -71,9 +74,9 @@ def test_why_now_and_afterwards(held, ctl):
     live = ctl.data('why', bronze)['live']
     assert [(row['class'], row['place'], row['of']) for row in live['held']] == [('bronze', 1, 2), ('bronze', 2, 2)]
     said = ctl('why', bronze)
-    assert re.search(r': 2 requests of this user wait for a slot, the longest for .*: 2 wait and the window is full',
+    assert re.search(r': 2 requests of this user wait for a turn, the longest for ',
                      said)
-    assert '1 of 1.00 slots are taken, by 1 of gold' in said
+    assert 'For engineers: 2 wait and the window is full' in said and '1 of 1.00 slots' in said
     first, second = (row['id'] for row in live['held'])
     assert int(first) < int(second)
     assert [row['place'] for row in ctl.data('why', second)['live']['held']] == [2]

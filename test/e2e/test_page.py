@@ -41,8 +41,8 @@ def test_the_figures(page):
     assert data['trouble'] == '' and data['scheduling'] is True
     assert data['newest']['values']['rate/gold'] > 0
     user = page.json('/user.json?name=10.0.0.2')
-    assert user['why'][0] == ('1 request of this user waits for a slot, for 3.5 s (slow.example): 9 wait and the '
-                              'window is full (W is 4 of W+ 4.00).')
+    assert user['why'][0] == ('1 request of this user waits for a turn, for 3.5 s (slow.example): the '
+                              'link is full, and turns go by weight.')
     assert user['classes'][0]['class'] == 'bronze' and len(user['held']) == 1
     assert page.get('/healthz')[::2] == (200, 'ok\n')
 
@@ -297,7 +297,7 @@ def test_the_command_line_says_the_same(page, gateway, directory, manager):
     manager.close()
     said = said_by_msfrsctl(gateway, directory, names[0])
     wait_until(lambda: page.json(f'/user.json?name={names[0]}')['why'] == said, said)
-    assert len({*verdicts, said[0]}) == 6, 'of each situation, that nobody knows the name, and that Squid is down'
+    assert len({*verdicts, said[0]}) == 7, 'of each situation, that nobody knows the name, and that Squid is down'
 
 
 def test_no_page_of_the_manager_ends_it(page, manager):

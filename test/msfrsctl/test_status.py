@@ -43,7 +43,7 @@ def test_says_what_squid_says_and_not_that_nothing_is_held(gateway):
 
 def test_nothing_is_scheduled(gateway):
     gateway.machine.pages.update({'msfrs': OFF, 'msfrs-metrics': 'msfrs_scheduling 0\n# EOF\n'})
-    assert gateway.run('status') == (1, 'Requests are not scheduled now: msfrs is off, or has failed; see cache.log.\n'
+    assert gateway.run('status') == (0, 'Requests are not scheduled now: msfrs is off, or has failed; see cache.log.\n'
                                         'now        msfrs is off\n')
 
 

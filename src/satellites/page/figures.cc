@@ -250,9 +250,9 @@ std::string Figures::ownJson(const std::string &address, const std::string &trou
     Json json;
     json.object().key("address").string(address).key("name").string(names_.of(user));
     json.key("trouble").boolean(!trouble.empty()).key("age").number(age).key("reason").string(CodeOf(answer.reason));
-    json.key("gateway").string(situation_.faults.empty() ? "" : situation_.faults.front().code);
     json.key("waiting").number(answer.waiting);
     json.key("longest").number(answer.held.empty() ? std::nullopt : std::optional(answer.held.front()->waited));
+    json.key("gateway").string(situation_.faults.empty() ? "" : situation_.faults.front().code);
     json.key("link").object().key("rate").number(gateway.capacity).key("used").number(Used(situation_));
     json.key("queue").number(gateway.queue.value_or(0) >= LongQueue ? gateway.queue : std::nullopt).end('}');
     json.key("classes").array();
@@ -277,9 +277,10 @@ std::string Figures::userJson(const std::string &asked, const std::string &troub
     const auto &listed = situation_.report.held;
     Json json;
     json.object().key("user").string(name).key("name").string(names_.of(name)).key("trouble").string(trouble);
-    json.key("overall").string(verdict(trouble).text).key("age").number(age).key("why");
+    json.key("age").number(age).key("why");
     WriteTexts(json, trouble.empty() ? answer.why : std::vector<std::string>{trouble});
     json.key("waiting").number(answer.waiting).key("boost").boolean(boosts_);
+    json.key("overall").string(verdict(trouble).text);
     json.key("link").number(situation_.gateway.capacity).key("classes").array();
     for (const auto *const user : answer.users) {
         WriteUser(json, situation_, *user);

@@ -5,6 +5,7 @@
 #include "satellites/page/words.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace msfrs::page {
 
@@ -63,6 +64,8 @@ public:
         }
         for (const auto &text : todo_)
             say("What to do: " + text);
+        if (gateway_.scheduling)
+            sayFigures();
         return std::move(answer_);
     }
 
@@ -86,6 +89,8 @@ private:
     void sayOthers();
     void sayServer();
     void sayRefusals();
+    void sayFigures();
+    std::string command() const;
 
     const ClassState *classOf(const User &user) const
     {
@@ -117,7 +122,6 @@ private:
     const char *about_ = "of this user";
     Verdict answer_;
     std::vector<std::string> todo_;
-    bool because_ = false; ///< whether it was stated
 };
 
 void Writer::find(const Who who)
@@ -153,7 +157,7 @@ void Writer::find(const Who who)
         answer_.users = now_.users.find(answer_.held.front()->user);
 }
 
-/// `2 requests and 1 response of this user wait for a slot, the longest for 2.5 s (a.example)`
+/// `2 requests and 1 response of this user wait for a turn, the longest for 2.5 s (a.example)`
 std::string Writer::waiting() const
 {
     const auto &held = answer_.held;
@@ -163,7 +167,7 @@ std::string Writer::waiting() const
     auto text = asked > 0 ? Counted(asked, "request") : "";
     if (paused > 0)
         text += (asked > 0 ? " and " : "") + Counted(paused, "response");
-    text += std::string(" ") + about_ + (answer_.waiting == 1 ? " waits" : " wait") + " for a slot";
+    text += std::string(" ") + about_ + (answer_.waiting == 1 ? " waits" : " wait") + " for a turn";
     if (held.empty())
         return text + ", but others wait longer";
     return text + (answer_.waiting == 1 ? ", for " : ", the longest for ") + Seconds(held.front()->waited) +
@@ -173,13 +177,11 @@ std::string Writer::waiting() const
 void Writer::sayVerdict()
 {
     const bool full = Used(now_) >= Full;
-    const auto because = Because(now_.report);
     if (answer_.waiting > 0 && hasShare()) {
         conclude(Reason::HasShare, waiting() + ": it has its share, and others have theirs.");
-        todo_.emplace_back("to give this user more, raise its weight for a time: msfrsctl set boost.");
+        todo_.emplace_back("to give this user more for an hour: msfrsctl set boost " + command() + " for 1h");
     } else if (answer_.waiting > 0) {
-        because_ = true;
-        conclude(Reason::Waits, waiting() + (because.empty() ? "" : ": " + because) + ".");
+        conclude(Reason::Waits, waiting() + (full ? ": the link is full, and turns go by weight." : "."));
         if (!full)
             todo_.emplace_back("the link is not full, and still something waits; if that lasts longer than some "
                                "seconds, see msfrsctl doctor.");
@@ -193,11 +195,10 @@ void Writer::sayVerdict()
         todo_.emplace_back("if a page is loading, it does not pass through Squid, or hangs before it: look at the "
                            "user's own network and resolver.");
     } else if (full || gateway_.utilisation >= Full) {
-        because_ = true;
-        conclude(Reason::LinkFull, std::string("No request of this user waits for a slot, but the link is full") +
-                     (full ? "" : " just now") + (because.empty() ? "" : ": " + because) + ".");
+        conclude(Reason::LinkFull, std::string("No request of this user waits for a turn, but the link is full") +
+                     (full ? "." : " just now."));
     } else {
-        conclude(Reason::Elsewhere, "No request of this user waits for a slot, and the link is not full: the cause "
+        conclude(Reason::Elsewhere, "No request of this user waits for a turn, and the link is not full: the cause "
                                     "is the server, the path to it, or the network between user and gateway.");
         todo_.emplace_back("try another server; if all are slow, look at the user's own network.");
     }
@@ -276,9 +277,11 @@ void Writer::sayRate()
 
 void Writer::sayOthers()
 {
-    double users = 0;
-    for (const auto &c : gateway_.classes)
+    double users = 0, inFlight = 0;
+    for (const auto &c : gateway_.classes) {
         users += c.users;
+        inFlight += c.inFlight;
+    }
     const auto served = ByClass(gateway_, [](const ClassState &c) { return c.inFlight; });
     std::string text = "Active now: " + Counted(users, "user");
     if (users > 0)
@@ -286,13 +289,11 @@ void Writer::sayOthers()
     const auto listed = now_.report.held.size();
     const auto all = static_cast<double>(listed);
     text += "; " + Fixed(listed < MostListed ? all : std::max(gateway_.waiting(), all)) + " wait; " +
-        Fixed(gateway_.outstanding) + " of " + Fixed(gateway_.limit, 2) + " slots are taken";
-    say(text + (served.empty() ? "" : ", by " + served) + ".");
-    if (const auto because = Because(now_.report); !because_ && !because.empty())
-        say("The scheduler: " + because + ".");
+        Counted(inFlight, "response") + " in progress";
+    say(text + (served.empty() ? "" : " (" + served + ")") + ".");
     if (const auto past = PastSquid(now_)) {
         say(Percent(*past) + " of the link bypassed Squid in the last " + Fixed(PastOver) + " s.");
-        todo_.emplace_back("msfrs-edge charges and schedules what bypasses Squid: docs/design/sharing.md.");
+        todo_.emplace_back("msfrsctl setup, which configures msfrs-edge to hold what bypasses Squid to its share.");
     }
 }
 
@@ -305,6 +306,24 @@ void Writer::sayServer()
         (gateway_.queue ? ", and the queue at the provider adds " + Seconds(queue) + " to each" : "") + ".");
     if (queue >= LongQueue)
         todo_.emplace_back("the queue at the provider is long: " + CauseOfQueue(now_));
+}
+
+/// The user as a word of a command line, or what to put there.
+std::string Writer::command() const
+{
+    const auto plain = [](const char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || std::strchr(".:/@_+-", c);
+    };
+    const auto &user = answer_.users.empty() ? name_ : answer_.users.front()->row.user;
+    return std::all_of(user.begin(), user.end(), [&](const char c) { return c && plain(c); }) ? user : "USER";
+}
+
+/// What only engineers need, last.
+void Writer::sayFigures()
+{
+    const auto because = Because(now_.report);
+    say("For engineers: " + (because.empty() ? "" : because + "; ") + Fixed(gateway_.outstanding) + " of " +
+        Fixed(gateway_.limit, 2) + " slots.");
 }
 
 void Writer::sayRefusals()

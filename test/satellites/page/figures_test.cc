@@ -140,7 +140,7 @@ TEST(Figures, SinceWhenTheLinkIsFull)
     EXPECT_TRUE(Has(f.dataJson(Noon + 300, 1, "Squid is gone."), R"("verdict":"Squid is gone.")"));
     for (int64_t wall = Noon + 300; wall < Noon + 4000; wall += 5)
         f.takeMetrics(full, ++at, wall);
-    EXPECT_TRUE(Has(f.dataJson(Noon + 4000, 1, ""), "Full for more than an hour."));
+    EXPECT_TRUE(Has(f.dataJson(Noon + 4000, 1, ""), "The link is full for more than an hour."));
 }
 
 TEST(Figures, AUsersLastHour)

@@ -67,22 +67,23 @@ TEST_F(Why, ItWaits)
     now.gateway.queue = 0.04;
     // Verdict, share (fair and actual), rate, others, server, advice.
     EXPECT_EQ(said("ann"),
-              "2 requests and 1 response of this user wait for a slot, the longest for 2.5 s (a.example): 4 wait and "
-              "the window is full (W is 5 of W+ 5.00).\n"
+              "2 requests and 1 response of this user wait for a turn, the longest for 2.5 s (a.example): the link is "
+              "full, and turns go by weight.\n"
               "Share: its fair share by weight is 50 % of the link (class gold, weight 4); it received 10 % in the "
               "last 1 s.\n"
               "Rate: this user receives 200 kbit/s, its fair share is 1.0 Mbit/s; the link carries 97 % of its "
               "2.0 Mbit/s.\n"
-              "Active now: 5 users (1 of gold, 4 of bronze); 4 wait; 5 of 5.00 slots are taken, by 5 "
-              "of bronze.\n"
+              "Active now: 5 users (1 of gold, 4 of bronze); 4 wait; 5 responses in progress (5 "
+              "of bronze).\n"
               "Server: round trips take 30 ms, and the queue at the provider adds 40 ms to each.\n"
               "What to do: this user has less than its share; if that lasts longer than a minute, see msfrsctl doctor "
-              "and docs/user/limits.md.\n");
+              "and docs/user/limits.md.\n"
+              "For engineers: 4 wait and the window is full (W is 5 of W+ 5.00); 5 of 5.00 slots.\n");
     const auto about = [&](const std::string &name) { return said(name).substr(0, said(name).find(',')); };
-    EXPECT_EQ(about("9"), "1 request of this transaction waits for a slot");
+    EXPECT_EQ(about("9"), "1 request of this transaction waits for a turn");
     EXPECT_EQ(WhySlow(now, "9").users.size(), 1u) << "whose it is";
-    EXPECT_EQ(about("EXAMPLE"), "3 requests and 1 response to this host wait for a slot");
-    EXPECT_EQ(about("a.example"), "1 request to this host waits for a slot");
+    EXPECT_EQ(about("EXAMPLE"), "3 requests and 1 response to this host wait for a turn");
+    EXPECT_EQ(about("a.example"), "1 request to this host waits for a turn");
     EXPECT_EQ(WhySlow(now, "ample").waiting, 0) << "no domain";
 }
 
@@ -92,8 +93,9 @@ TEST_F(Why, ItHasItsShare)
     now.users.update({{"ann", "bronze", 7000, 0, 0}, {"ann", "gold", 125'000, 2, 1}}, 101);
     now.report.held = {{"ann", "gold", "a.example", "request", 2.5, ""}};
     EXPECT_EQ(said("ann").substr(0, said("ann").find('\n')),
-              "1 request of this user waits for a slot, for 2.5 s (a.example): it has its share, and others have "
+              "1 request of this user waits for a turn, for 2.5 s (a.example): it has its share, and others have "
               "theirs.");
+    EXPECT_TRUE(has(said("ann"), "What to do: to give this user more for an hour: msfrsctl set boost ann for 1h\n"));
 }
 
 /// The rows of users are polled every five seconds, those of waiting requests each second. The page once said "Waiting
@@ -106,14 +108,14 @@ TEST_F(Why, WhoWaitsIsToldOnce)
     for (int n = 0; n < 50; ++n)
         now.report.held.push_back({"bob", "bronze", "b.example", "request", 9, ""});
     EXPECT_EQ(WhySlow(now, "ann").waiting, 1) << "not all are listed";
-    EXPECT_TRUE(has(said("ann"), "1 request of this user waits for a slot, but others wait longer")) << said("ann");
+    EXPECT_TRUE(has(said("ann"), "1 request of this user waits for a turn, but others wait longer")) << said("ann");
 }
 
 TEST_F(Why, NothingWaits)
 {
     now.gateway.utilisation = 0.3;
     const auto text = said("bob");
-    EXPECT_TRUE(has(text, "No request of this user waits for a slot, and the link is not full: the cause is the "
+    EXPECT_TRUE(has(text, "No request of this user waits for a turn, and the link is not full: the cause is the "
                           "server"));
     EXPECT_TRUE(has(text, "the link carries 30 % of its 2.0 Mbit/s."));
 }
@@ -156,8 +158,9 @@ TEST_F(Why, WhatPassesSquidBy)
 TEST_F(Why, WeightsAreNotEnforced)
 {
     now.report.because = {"weights not enforced yet, because each response has a slot (W is 3 of W+ 2.45)"};
-    EXPECT_TRUE(has(said("bob"), "No request of this user waits for a slot, but the link is full: weights not enforced "
-                                 "yet, because each response has a slot (W is 3 of W+ 2.45).\n")) << said("bob");
+    EXPECT_TRUE(has(said("bob"), "No request of this user waits for a turn, but the link is full.\n")) << said("bob");
+    EXPECT_TRUE(has(said("bob"), "For engineers: weights not enforced yet, because each response has a slot (W is 3 of W+ "
+                                 "2.45); ")) << said("bob");
 }
 
 TEST_F(Why, ItIsNotKnown)

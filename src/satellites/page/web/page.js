@@ -29,7 +29,7 @@ const waitingOf = (held, count, fits) => held.length < MOST_HELD ? held.filter(f
 function showLink({ link, window: places, classes, held, because }) {
     setText(byId('used'), `${shown.percent(link.utilisation)} of ${shown.rate(link.rate)}`);
     setText(byId('own'), shown.percent(link.own));
-    setText(byId('places'), shown.number(places.outstanding));
+    setText(byId('places'), shown.number(classes.reduce((sum, cls) => sum + cls.in_flight, 0)));
     const waiting = classes.reduce((sum, cls) => sum + cls.queued + cls.paused, 0);
     setText(byId('waiting'), shown.number(waitingOf(held, waiting, () => true)));
     setText(byId('queue'), shown.seconds(link.queue));
@@ -84,6 +84,13 @@ function compare(a, b) {
     return (order.up ? way : -way) || a.user.localeCompare(b.user, undefined, { numeric: true });
 }
 
+// Without the rows of users in a class in which they were before: a quota or a boost has moved them to another.
+function current(users) {
+    const busy = (row) => row.rate > 0 || row.queued + row.in_flight > 0;
+    const elsewhere = new Set(users.filter(busy).map(({ user }) => user));
+    return users.filter((row) => busy(row) || !elsewhere.has(row.user));
+}
+
 function foundUsers() {
     const wanted = byId('name').value.trim().toLowerCase();
     return known.users.filter((user) => [user.name, user.user, user.class].some(
@@ -127,14 +134,17 @@ function showHeld({ held, link }) {
     for (const row of held) {
         const key = `${row.user}\n${row.class}`;
         if (!waiters.has(key))
-            waiters.set(key, { ...row, key, count: 0, hosts: new Set() });
+            waiters.set(key, { ...row, key, count: 0, hosts: new Set(), waited: null });
         const waiter = waiters.get(key);
         waiter.count += 1;
+        if (row.what !== 'response')    // a download that is paused between two turns does not wait
+            waiter.waited = Math.max(waiter.waited, row.waited);
         waiter.hosts.add(row.host);
     }
-    fillTable('held', Array.from(waiters.values(), (row) => {
+    const rows = Array.from(waiters.values()).sort((a, b) => (b.waited || 0) - (a.waited || 0));
+    fillTable('held', rows.map((row) => {
         const [first, second, ...more] = row.hosts;
-        const why = row.reason === 'waits' && !link.full ? 'it gets a turn in a moment' : REASONS[row.reason];
+        const why = row.waited === null ? 'its downloads take turns' : row.reason === 'waits' && !link.full ? 'it gets a turn in a moment' : REASONS[row.reason];
         return { key: row.key, cells: [
             userLink(row), row.class, shown.seconds(row.waited), String(row.count), why || '',
             [first, second].filter(Boolean).join(', ') + (more.length ? ` and ${more.length} more` : '')] };
@@ -173,12 +183,14 @@ async function step() {
     }
     if (performance.now() - fetchedUsers > 1000 * USERS_PACE || known.count !== data.user_count) {
         known = await fetchJson('/users.json');
+        known.users = current(known.users);
         fetchedUsers = performance.now();
     }
     showStatus(data.trouble && data.age !== null ? `These figures are ${shown.age(data.age)} old.`
         : data.trouble ? 'There are no figures yet.' : 'These figures are live.', data.trouble || !data.scheduling);
     setText(byId('now'), data.verdict);
-    byId('now').classList.toggle('trouble', Boolean(data.trouble || !data.scheduling));
+    byId('now').className = `verdict ${data.light}`;
+    classOrder = data.classes.map(({ name }) => name);
     byId('main').classList.toggle('old', Boolean(data.trouble));
     showHeld(data);
     showUsers();

@@ -2,21 +2,24 @@
 // The plots of the last hour, each with the same figures as a table.
 'use strict';
 
-// columns: [name in the history, label]; prefix: one line for each class instead; none: value of a slot without one.
+// columns: [name in the history, label, scale, axis]; prefix: one line for each class instead; none: value of a slot
+// without one; level: a horizontal line.
 const PLOTS = [
-    { id: 'link', title: 'Use of the link, %', scale: 100, most: 100, digits: 0,
-      columns: [['utilisation', 'all traffic'], ['own', 'responses of Squid']] },
+    { id: 'link', title: 'The link: use and delay', digits: 0, most: 100, level: [100, 'rate of the link, 100 %'],
+      columns: [['utilisation', 'use of the link, %', 100], ['own', 'of it through Squid, %', 100],
+                ['queue', 'delay at the provider, ms', 1000, 'right']] },
     { id: 'window', title: 'Window: responses', digits: 1, columns: [['limit', 'W+: may be under way'],
                                                                    ['outstanding', 'W: are under way']] },
     { id: 'rates', title: 'Received by class, Mbit/s', scale: 1e-6, digits: 2, prefix: 'rate/', stacked: true },
     { id: 'waiting', title: 'Waiting by class', digits: 0, prefix: 'waiting/' },
     { id: 'held', title: '95 % are held less than, s', digits: 2, prefix: 'held/' },
-    { id: 'queue', title: 'Queue at the provider, ms', scale: 1000, digits: 0, columns: [['queue', 'queue']] },
     { id: 'refused', title: 'Refused requests a second', digits: 2, columns: [['refused', 'refused']] },
     { id: 'beside', title: 'Received beside Squid, Mbit/s', scale: 1e-6, digits: 2, columns: [['excess', 'reported']] },
 ];
 const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3]];
 const LINES = 6;
+// Names of the classes as configured: each keeps its colour, in all plots.
+let classOrder = [];
 
 // A colour of page.css, which adapts it to light and dark mode.
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -99,24 +102,33 @@ class Plot {
                          ticks: { color, callback: (value) => (value ? `${-value} min` : 'now') } },
                     y: { beginAtZero: true, stacked: Boolean(stacked), suggestedMax: most, grid,
                          ticks: { color, maxTicksLimit: 6 } },
+                    ...(this.what.columns || []).some(([, , , axis]) => axis) ? {
+                        right: { position: 'right', beginAtZero: true, suggestedMax: 100, grid: { display: false },
+                                 ticks: { color, maxTicksLimit: 6 } } } : {},
                 },
             },
         };
     }
 
-    // [name, label] of the existing lines.
+    // [name, label, scale, axis] of the existing lines.
     lines(history) {
         const { columns, prefix } = this.what;
         if (columns)
             return columns;
         const names = Array.from(history.columns.keys()).filter((name) => name.startsWith(prefix));
-        return names.map((name) => [name, name.slice(prefix.length)]);
+        const place = (name) => (classOrder.includes(name) ? classOrder.indexOf(name) : classOrder.length);
+        return names.map((name) => [name, name.slice(prefix.length)]).sort((a, b) => place(a[1]) - place(b[1]));
+    }
+
+    series(history, minutes) {
+        return this.lines(history).map(([name, , scale]) => (
+            history.points(name, minutes, scale || this.what.scale, this.what.none)));
     }
 
     draw(history, minutes) {
         Object.assign(this, { history, minutes });
         const lines = this.lines(history);
-        const series = lines.map(([name]) => history.points(name, minutes, this.what.scale, this.what.none));
+        const series = this.series(history, minutes);
         this.canvas.setAttribute('aria-label', `${this.what.title}, now: ${lines.map(([, label], n) => {
             const last = series[n].length ? series[n][series[n].length - 1].y : null;
             return `${label} ${shown.number(last, this.what.digits)}`;
@@ -124,11 +136,16 @@ class Plot {
         this.fillTable();
         if (!this.chart)
             return;
-        this.chart.data.datasets = lines.map(([, label], n) => {
+        this.chart.data.datasets = lines.map(([, label, , axis], n) => {
             const line = colour(`--line${n % LINES + 1}`);
-            return { label, data: series[n], borderColor: line, borderDash: DASHES[n % DASHES.length],
+            return { label, yAxisID: axis || 'y', data: series[n], borderColor: line, borderDash: DASHES[n % DASHES.length],
                      backgroundColor: `${line}55`, fill: this.what.stacked ? (n ? '-1' : 'origin') : false };
         });
+        if (this.what.level) {
+            const [level, label] = this.what.level;
+            this.chart.data.datasets.push({ label, data: [{ x: -minutes, y: level }, { x: 0, y: level }], yAxisID: 'y',
+                                            borderColor: colour('--muted'), borderDash: [2, 4], borderWidth: 1 });
+        }
         this.chart.options.scales.x.min = -minutes;
         this.chart.options.scales.x.ticks.stepSize = minutes < 60 ? minutes / 5 : 10;
         this.chart.update();
@@ -139,7 +156,7 @@ class Plot {
         if (!this.details.open || !this.history)
             return;
         const lines = this.lines(this.history);
-        const series = lines.map(([name]) => this.history.points(name, this.minutes, this.what.scale, this.what.none));
+        const series = this.series(this.history, this.minutes);
         const table = document.createElement('table');
         const head = table.createTHead().insertRow();
         for (const label of ['Minutes ago', ...lines.map(([, name]) => name)]) {
