@@ -59,8 +59,8 @@ def log_of(conf):
 
 def fatal_logs(conf):
     """The access_log lines that are files and end Squid when they cannot be written."""
-    return [line for line in conf.all('access_log') if line.words and ':/' in line.words[0] and
-            (not line.words[0].startswith('stdio:') or line.option('on-error') != 'drop')]
+    return [line for line in conf.all('access_log') if line.words and line.words[0].startswith('stdio:/') and
+            line.option('on-error') != 'drop']
 
 
 def formats_of(conf):

@@ -115,8 +115,6 @@ CASES = [
     ('version', file('/opt/msfrs/share/msfrs/squid-revision', '6.13-2\n'), 'SQUID-2025:2', 'email_err_data'),
     ('access.log', lambda gateway: gateway.configure(*GOOD, format='%ts %>a'), 'does not say why', 'logformat msfrs'),
     ('access.log', conf(' on-error=drop', ''), 'Squid ends when the file system of stdio:/', 'on-error=drop'),
-    ('access.log', conf('access_log stdio', 'access_log daemon'), 'Squid ends when the file system of daemon:/',
-     'stdio'),
     ('cache.log', file('/cache.log', '2026/11/22 19:02:25| WARNING: msfrs: 1 request refused\n'), '1 request refused',
      ''),
     ('cache.log', file('/cache.log', '2026/11/22 19:02:25| WARNING: msfrs: 12 requests refused since the last line '
