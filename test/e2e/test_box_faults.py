@@ -172,6 +172,72 @@ def test_an_idle_tunnel_lives_as_long_as_read_timeout(slow_link, via):
     assert not cut.wait().whole
 
 
+#: A library to preload: the time of day is as many seconds ahead as the file `ahead` has bytes, and as many back as `back`
+#: has.
+CLOCK = r'''
+#define _GNU_SOURCE
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static long size(const char *path) { struct stat s; return stat(path, &s) == 0 ? s.st_size : 0; }
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    const int result = syscall(SYS_clock_gettime, clock, t);
+    if (!result && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+        t->tv_sec += size(PLACE "/ahead") - size(PLACE "/back");
+    return result;
+}
+int gettimeofday(struct timeval *t, void *zone)
+{
+    struct timespec s;
+    const int result = clock_gettime(CLOCK_REALTIME, &s);
+    t->tv_sec = s.tv_sec;
+    t->tv_usec = s.tv_nsec / 1000;
+    return result;
+}
+time_t time(time_t *t)
+{
+    struct timespec s;
+    clock_gettime(CLOCK_REALTIME, &s);
+    return t ? *t = s.tv_sec : s.tv_sec;
+}
+'''
+
+
+def test_a_clock_that_is_set(slow_link, place, monkeypatch):    # noqa: F811 (a fixture)
+    """Three hours ahead, as by the first answer of a time server: nobody is cut who may be idle for two. Six hours back:
+    timeouts and the scheduler run on."""
+    compile_shared(place / 'clock.so', CLOCK, f'-DPLACE="{place}"')
+    slow_link.world.start_names()
+    gateway = slow_link.gateway
+    with monkeypatch.context() as preloaded:
+        preloaded.setenv('LD_PRELOAD', str(place / 'clock.so'))
+        gateway.start(shipped('read_timeout'))
+    gateway.intercept_tls()
+    (one, two), other = slow_link.of('gold'), slow_link.of('silver')[0]
+    idle = [slow_link.users.get(user, via=via, name='s01.test', gate='later')
+            for user in (one, two) for via in ('connect', 'tls', 'proxy')]
+    gateway.wait_for(queued=0, in_flight=0, silent=len(idle))
+    (place / 'ahead').touch()
+    os.truncate(place / 'ahead', 3 * 3600)
+    assert slow_link.users.get(other).wait().good
+    gateway.wait_until(lambda: 'The clock was set by 10' in gateway.cache_log(), 'Squid has noticed')
+    let_pass(slow_link, 3)
+    assert not any(fetch.finished for fetch in idle)
+    slow_link.origin.open_gate('later')
+    assert all(fetch.wait().good for fetch in idle)
+
+    gateway.reconfigure('read_timeout 3 seconds')
+    cut = slow_link.users.get(one, via='connect', gate='never')
+    gateway.wait_for(queued=0, in_flight=0, silent=1)
+    (place / 'back').touch()
+    os.truncate(place / 'back', 6 * 3600)
+    assert not cut.wait().whole
+    assert slow_link.users.get(other, size=100_000).wait().good
+
+
 #: Runs msfrsctl as installed below a directory.
 CTL = 'import sys; from msfrsctl.cli import main; sys.exit(main(sys.argv[2:], prefix=sys.argv[1]))'
 #: A scheduler that never returns.

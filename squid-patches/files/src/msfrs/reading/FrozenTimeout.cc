@@ -26,6 +26,13 @@ Postpone(const Comm::ConnectionPointer &conn, const int seconds)
     commSetConnTimeout(conn, seconds, same);
 }
 
+/// whether a connection's timeout was postponed, and has not been set anew since
+bool
+IsFrozen(const Comm::ConnectionPointer &conn)
+{
+    return fd_table[conn->fd].timeout - squid_curtime > Never / 2;
+}
+
 } // namespace
 
 void
@@ -34,12 +41,11 @@ FrozenTimeout::freeze(const Comm::ConnectionPointer &conn)
     if (!Comm::IsConnOpen(conn))
         return;
     const auto &deadline = fd_table[conn->fd].timeout;
-    if (deadline <= 0)
+    if (deadline <= 0 || IsFrozen(conn))
         return;
     conn_ = conn;
     left_ = std::max<time_t>(deadline - squid_curtime, 0);
     Postpone(conn, Never);
-    postponed_ = deadline;
 }
 
 void
@@ -47,7 +53,7 @@ FrozenTimeout::thaw(const Comm::ConnectionPointer &conn)
 {
     if (!conn_)
         return;
-    if (conn_ == conn && Comm::IsConnOpen(conn) && fd_table[conn->fd].timeout == postponed_)
+    if (conn_ == conn && Comm::IsConnOpen(conn) && IsFrozen(conn))
         Postpone(conn, left_);
     conn_ = nullptr;
 }

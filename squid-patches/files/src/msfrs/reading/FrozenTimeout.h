@@ -24,7 +24,6 @@ public:
 private:
     Comm::ConnectionPointer conn_; ///< set while its timeout is suspended
     time_t left_ = 0;              ///< seconds that it had left
-    time_t postponed_ = 0;         ///< its deadline meanwhile
 };
 
 } // namespace msfrs::squid
