@@ -218,6 +218,27 @@ def test_a_worker_is_killed_under_load(two):
 
 
 @TWO
+@pytest.mark.sanitized
+def test_a_worker_that_hangs_is_ended_by_the_other(two):
+    """The kernel gives new connections to either: what the stopped one had accepted is cut, and another worker serves."""
+    gateway, user = two.gateway, two.of('gold')[0]
+    gateway.expected = ('has not run for 12 s', 'Squid Parent: squid-1 process')
+    hung, other = gateway.report()['parties']
+    waiting = two.users.get(user, size=1_000_000, through=FIRST)
+    gateway.wait_until(lambda: waiting.received, 'it is served')
+    began = time.monotonic()
+    os.kill(hung['pid'], signal.SIGSTOP)
+    assert two.users.get(user, through=SECOND).wait().good
+    wait_until(lambda: 'has not run for 12 s' in gateway.cache_log(), gateway.cache_log)
+    assert time.monotonic() - began < 15.5
+    assert not waiting.wait().whole
+    wait_until(lambda: two.users.get(user, through=FIRST).wait().good, 'another worker in its place')
+    gateway.wait_until(lambda: live(gateway) == [True, True], 'both live')
+    parties = gateway.report()['parties']
+    assert parties[0]['pid'] != hung['pid'] and parties[1]['pid'] == other['pid']
+
+
+@TWO
 def test_a_new_configuration_is_that_of_both(two):
     two.gateway.reconfigure('msfrs_window interval=1s', SOON, weights={'gold': 1, 'silver': 1, 'bronze': 1})
     two.gateway.wait_until(lambda: live(two.gateway) == [True, True] and all(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The shared segment: its header, slots, users and report, and System V shared memory.
+#include "ledger/hung_workers.h"
 #include "ledger/mapping.h"
 #include "ledger/report.h"
 #include "ledger/users.h"
@@ -55,6 +56,31 @@ TEST_F(SegmentTest, IsAsLargeAsItsDescriptionSays)
     EXPECT_EQ(sizeof(QuotaTable), 64 + 8192 + 256 * sizeof(QuotaAccount) + 65536u * 192);
     EXPECT_LT(sizeof(Segment), (24u << 20) + (106u << 10));
     EXPECT_EQ(offsetof(Slot, received), 64u) << "what is read for each place is one cache line";
+}
+
+TEST_F(SegmentTest, AWorkerWithoutAHeartbeatHangsOnceEnoughLooksHaveSeenThat)
+{
+    const std::vector<pid_t> none, us = {getpid()};
+    const auto silent = take(1), running = take(0), edge = take(20, Kind::Edge);
+    HungWorkers hung;
+    const auto after = [&](const int looks) {
+        std::vector<pid_t> found;
+        for (int n = 0; n < 10 * looks; ++n) {
+            now += HungWorkers::LookEvery / 10;
+            running->beat(now);
+            const auto news = hung.look(*segment, now);
+            found.insert(found.end(), news.begin(), news.end());
+        }
+        return found;
+    };
+    EXPECT_EQ(after(HungWorkers::Looks), none);
+    now += 100 * Second;        // all of Squid was stopped
+    silent->beat(now);
+    EXPECT_EQ(after(HungWorkers::Looks), none);
+    EXPECT_EQ(after(2), us);
+    EXPECT_EQ(after(100), none) << "it is ended once";
+    const auto next = take(1);  // the one in its place
+    EXPECT_EQ(after(HungWorkers::Looks + 2), us);
 }
 
 TEST_F(SegmentTest, IsRefusedIfItIsAnother)

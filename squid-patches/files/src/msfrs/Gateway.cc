@@ -15,6 +15,7 @@
 #include "msfrs/Routes.h"
 #include "msfrs/Ticket.h"
 #include "msfrs/Uplink.h"
+#include "msfrs/WorkerLedger.h"
 #include "SquidConfig.h"
 #include "tools.h"
 
@@ -259,6 +260,7 @@ Gateway::tick()
     if (quotas.any() || routes_)
         next = std::min(next, Now() + Second);
     checkBatches();
+    EndHungWorkers(Now());
     readings.looks.check(Now());
     arm(std::min(next, readings.looks.nextCheck()));
 }

@@ -8,6 +8,7 @@
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/lib/ledger/hung_workers.h"
 #include "msfrs/lib/ledger/mapping.h"
 #include "msfrs/lib/ledger/report.h"
 #include "msfrs/lib/ledger/shared.h"
@@ -17,6 +18,8 @@
 #include "tools.h"
 
 #include <cerrno>
+#include <csignal>
+#include <fstream>
 #include <functional>
 #include <sys/mman.h>
 
@@ -29,6 +32,7 @@ namespace
 ledger::Mapping *Made = nullptr; ///< by the master
 ledger::Mapping *Opened = nullptr; ///< by a worker
 ledger::Segment *ThisLedger = nullptr; ///< in Opened
+ledger::HungWorkers Others; ///< among the workers of ThisLedger
 std::string WhyAlone; ///< empty: this worker shares the link, or should not
 
 /// The name that msfrs-share and msfrs-edge are configured with. It contains the service name, so that several Squids
@@ -59,6 +63,17 @@ ScheduleAlone(const std::string &why)
 {
     WhyAlone = why;
     debugs(97, DBG_CRITICAL, "ERROR: msfrs: each worker schedules alone with its part of the rate, " << why);
+}
+
+/// \returns the process that has started another; 0: there is none
+pid_t
+ParentOf(const pid_t pid)
+{
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string stat;
+    std::getline(file, stat);
+    const auto name = stat.rfind(')'); // a name may have anything in it; then come the state and the parent
+    return name + 4 < stat.size() ? atoi(stat.c_str() + name + 4) : 0;
 }
 
 const char *
@@ -158,6 +173,20 @@ const std::string &
 WhyLinkIsNotShared()
 {
     return WhyAlone;
+}
+
+void
+EndHungWorkers(const msfrs_time now)
+{
+    if (!ThisLedger)
+        return;
+    for (const auto pid: Others.look(*ThisLedger, now)) {
+        if (pid <= 0 || pid == getpid() || ParentOf(pid) != getppid())
+            continue; // it has ended, and is no worker of this Squid any more
+        debugs(97, DBG_CRITICAL, "ERROR: msfrs: worker process " << pid << " has not run for " <<
+               ledger::HungWorkers::Looks << " s, and is ended, with its connections; Squid starts another");
+        kill(pid, SIGKILL);
+    }
 }
 
 ledger::Directory *

@@ -47,6 +47,9 @@ bool SharesLink();
 /// Why this worker does not share the link although it should, in one clause; empty: it does, or should not.
 const std::string &WhyLinkIsNotShared();
 
+/// Ends other workers that hang, and logs that: Squid's master starts others in their place. Call it ten times a second.
+void EndHungWorkers(msfrs_time now);
+
 /// The directory that the other parties on the link read; nil if this process does not share it.
 ledger::Directory *DirectoryOfLink();
 
