@@ -105,15 +105,16 @@ def sized(payload, length_bytes=2):
     return len(payload).to_bytes(length_bytes) + payload
 
 
-def half_close(name, port):
-    """The client ends its direction and then receives the answer, as `nc -N` and many a script do."""
+def half_close(name, port, length=None):
+    """The client ends its direction and then receives the answer, as `nc -N` and many a script do. length: bytes of the
+    question, as many as are to be returned if not given."""
     async def serve(reader, writer):
         question = await reader.read(-1)
         writer.write(hashlib.sha256(question).digest() + question)
         await writer.drain()
 
     async def talk(reader, writer, echo=ECHO):
-        question = noise(name, echo)
+        question = noise(name, length or echo)
         writer.write(question)
         writer.write_eof()
         await expect(reader, hashlib.sha256(question).digest() + question)

@@ -22,10 +22,10 @@ SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33         # linux: asm-generic/socket.h; n
 
 class End:
     """One end. `heard`: all received bytes; `over`: whether the other end has closed or reset the connection; answer:
-    sent whenever the end has received something."""
+    sent whenever the end has received something; half: it does not close its half when the other end closes its own."""
 
-    def __init__(self, loop, reader, writer, deaf=False, answer=b''):
-        self._loop, self._reader, self._writer, self._answer = loop, reader, writer, answer
+    def __init__(self, loop, reader, writer, deaf=False, answer=b'', half=False):
+        self._loop, self._reader, self._writer, self._answer, self._half = loop, reader, writer, answer, half
         self.heard, self.over = bytearray(), False
         self._socket = writer.get_extra_info('socket')
         self.port = writer.get_extra_info('sockname')[1]
@@ -37,6 +37,8 @@ class End:
                 self.heard += data
                 if self._answer:
                     self._writer.write(self._answer)
+            if not self._half and self._writer.can_write_eof():     # TLS closes both
+                self._writer.write_eof()
         self.over = True
 
     def listen(self):
@@ -88,7 +90,7 @@ class BothEnds:
 
     def __init__(self, link):
         self._loop, self._world, self._gateway = link.loop, link.world, link.gateway
-        self._pairs, self._many, self._deaf, self._answer = [], [], False, b''
+        self._pairs, self._many, self._deaf, self._answer, self._half = [], [], False, b'', False
         self._accepted = {PORT: queue.SimpleQueue(), TLS_PORT: queue.SimpleQueue()}
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(str(link.certificates.origin))
@@ -102,13 +104,18 @@ class BothEnds:
         made.bind(('0.0.0.0', port))
 
         def accepted(reader, writer):
-            self._accepted[port].put(End(self._loop, reader, writer, self._deaf, self._answer))
+            self._accepted[port].put(End(self._loop, reader, writer, self._deaf, self._answer, self._half))
         return await asyncio.start_server(accepted, sock=made, ssl=self._context if port == TLS_PORT else None)
 
-    def tunnel(self, user, tls=None, deaf=False, unread=False):
+    def tunnel(self, user, tls=None, deaf=False, unread=False, half=False):
         """A CONNECT tunnel of a user; opaque, or carrying TLS of a version, which Squid does not decrypt. deaf: the
-        server does not read until listen(); unread: neither does the client, and its kernel buffer is small."""
-        return self._open(user, tls, None, deaf, unread)
+        server does not read until listen(); unread: neither does the client, and its kernel buffer is small; half: an end
+        whose peer has closed its half keeps its own open."""
+        self._half = half
+        try:
+            return self._open(user, tls, None, deaf, unread)
+        finally:
+            self._half = False
 
     def tunnels(self, users, answer):
         """An opaque tunnel for each user in the list, which may repeat users; returns their clients. The servers answer
@@ -158,7 +165,7 @@ class BothEnds:
             await writer.start_tls(context)
         if words:
             writer.write(words)
-        return End(self._loop, reader, writer, deaf=unread)
+        return End(self._loop, reader, writer, deaf=unread, half=self._half)
 
     def end(self):
         """Resets all open connections."""

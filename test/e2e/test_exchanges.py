@@ -29,11 +29,12 @@ def exchanges(link):
     return link.gateway.classes()['gold']['exchanges']
 
 
-def kept(link, tls=None):
+def kept(link, tls=None, half=False):
     """A tunnel of gold's first user after an exchange; `before`: number of gold's exchanges before it, `first`: number
-    of its own by then, more than one if its ends needed longer than the time after which a server counts as silent."""
+    of its own by then, more than one if its ends needed longer than the time after which a server counts as silent.
+    half: see BothEnds.tunnel."""
     before = exchanges(link)
-    pair = link.ends.tunnel(link.of('gold')[0], tls)
+    pair = link.ends.tunnel(link.of('gold')[0], tls, half=half)
     pair.client.say(ASK)
     pair.server.wait_for(ASK)
     pair.server.say(ANSWER)
@@ -183,8 +184,12 @@ def test_an_upload_holds_no_place(link):
     pair.server.wait_for(words)
 
 
-@INSIDE
-@pytest.mark.parametrize('reset', (False, True), ids=('close', 'reset'))
+#: How a client leaves. One that closes its half of a tunnel without TLS waits for an answer.
+LEAVES = pytest.mark.parametrize('tls, reset', ((None, True), (TLS_1_2, False), (TLS_1_3, False), (TLS_1_3, True)),
+                                 ids=('reset-opaque', 'close-tls1.2', 'close-tls1.3', 'reset-tls1.3'))
+
+
+@LEAVES
 @pytest.mark.sanitized
 def test_a_client_that_leaves_while_it_is_held(link, tls, reset):
     """It is noticed at once, not when its turn comes."""
@@ -199,12 +204,12 @@ def test_a_client_that_leaves_while_it_is_held(link, tls, reset):
     assert int(row['exchanges']) == pair.first + 1 and int(row['exchange_wait']) > 0
 
 
-@pytest.mark.parametrize('reset', (False, True), ids=('close', 'reset'))
+@LEAVES
 @pytest.mark.sanitized
-def test_a_client_that_leaves_behind_words_that_wait(link, reset):
+def test_a_client_that_leaves_behind_words_that_wait(link, tls, reset):
     """In addition to the bytes that Squid has read, more wait in the socket, and the end of the connection behind them.
     """
-    pair = kept(link)
+    pair = kept(link, tls)
     flood(link)
     pair.client.say(ASK)
     in_turn(link, queued=1, silent=0)
@@ -291,14 +296,72 @@ def test_a_server_that_leaves_while_its_client_is_held(link, tls, reset):
 @INSIDE
 @pytest.mark.parametrize('reset', (False, True), ids=('close', 'reset'))
 def test_the_end_of_one_side_is_that_of_a_silent_tunnel(link, tls, reset):
-    """Squid does not keep a half-closed tunnel."""
-    one, other = kept(link, tls), link.ends.tunnel(link.of('bronze')[0], tls)
+    """TLS does not go on in one direction. In other tunnels the other end ends its own, too."""
+    one, other = kept(link, tls, half=True), link.ends.tunnel(link.of('bronze')[0], tls, half=True)
     silent(link, 2)
     one.client.leave(reset)
     link.gateway.wait_until(lambda: one.server.over, 'the server hears of it')
     other.server.leave(reset)
     link.gateway.wait_until(lambda: other.client.over, 'the client hears of it')
+    if not tls and not reset:
+        silent(link, 1)
+        one.server.leave()
+        link.gateway.wait_until(lambda: one.client.over, 'the client hears of it')
+        other.client.leave()
     silent(link, 0)
+    assert len({logged(link, pair)['port'] for pair in (one, other)}) == 2
+
+
+@pytest.mark.sanitized
+def test_an_answer_after_the_end_of_the_question(link):
+    """A client that closes its half keeps its place in the queue, and gets its answer in turn."""
+    pair, busy = kept(link, half=True), flood(link)
+    pair.client.say(ASK)
+    pair.client.leave()
+    in_turn(link, queued=1, silent=0)
+    beside = link.users.get(link.of('bronze')[0], via='beside', size=1_000, pace=1_000)
+    assert beside.wait().good
+    in_turn(link, queued=1, silent=0)
+    assert pair.server.heard == ASK and not pair.server.over
+    busy.client.leave(reset=True)
+    pair.server.wait_for(ASK + ASK)
+    link.gateway.wait_until(lambda: pair.server.over, 'the end of the question')
+    before = link.gateway.total('bytes')
+    pair.server.say(MUCH)
+    pair.client.wait_for(ANSWER + MUCH)
+    assert link.gateway.total('bytes') - before == len(MUCH)
+    pair.server.leave()
+    link.gateway.wait_until(lambda: pair.client.over, 'the end of the answer')
+    assert int(logged(link, pair)['exchanges']) == 1 + exchanges(link) - pair.before
+    silent(link, 0)
+
+
+@pytest.mark.sanitized
+def test_a_question_after_the_end_of_the_answer(link):
+    """A server that has closed its half needs no turn: nothing more comes over the link."""
+    pair = kept(link, half=True)
+    pair.server.leave()
+    link.gateway.wait_until(lambda: pair.client.over, 'the end of the answer')
+    silent(link, 0)
+    flood(link)
+    pair.client.say(MUCH)
+    pair.server.wait_for(ASK + MUCH)
+    pair.client.leave()
+    link.gateway.wait_until(lambda: pair.server.over, 'the end of the question')
+    assert int(logged(link, pair)['exchanges']) == pair.first
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize('who', ('client', 'server'))
+def test_an_idle_half_is_cut(link, who):
+    """After a minute, or read_timeout if that is less."""
+    link.gateway.reconfigure(*LINES, 'read_timeout 2 seconds')
+    pair = kept(link, half=True)
+    ending, other = (pair.client, pair.server) if who == 'client' else (pair.server, pair.client)
+    ending.leave()
+    link.gateway.wait_until(lambda: other.over, 'the end of one half')
+    link.gateway.wait_until(lambda: ending.over, 'and of the other')
+    link.gateway.reconfigure(*LINES)
 
 
 @pytest.mark.sanitized

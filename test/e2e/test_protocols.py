@@ -20,8 +20,10 @@ from test_transparent_squid import EXAMPLE, FIELDS, gateway  # noqa: F401 (a fix
 #: Each kind has a server of its own: 198.18.2.11 and 2001:2:0:2::11 is the first one's.
 PLACES = {4: '198.18.2.{}', 6: '2001:2:0:2::{}'}
 
-#: Squid closes a tunnel when either end closes its side (docs/design/exchanges.md).
-KINDS = [kind for kind in protocols.KINDS if kind.name != 'half-close']
+#: A question without the end of a line, and the end of the client's direction before Squid has made anything of it.
+SHORT = [protocols.half_close(f'short question, port {port}', port, length=2)
+         for port in (protocols.TLS_PORT, protocols.HTTP_PORT)]
+KINDS = [*protocols.KINDS, *SHORT]
 #: The user with the downloads.
 NEIGHBOUR = '198.18.1.3'
 

@@ -53,7 +53,8 @@ public:
     void resumeBy(const AsyncCallPointer &) {}
     void expectAtLeast(int64_t) {}
     bool maySend(const char *, size_t) { return true; }
-    void sendBy(const AsyncCallPointer &, const Comm::ConnectionPointer &) {}
+    void sendBy(const AsyncCallPointer &, const Comm::ConnectionPointer &, bool) {}
+    void keepFrozen(const Comm::ConnectionPointer &) {}
     void finish(const void *) {}
     void report() const {}
 };

@@ -25,6 +25,9 @@ CBDATA_CLASS_INIT(ClientWatch);
 /// Bytes. A client needs an answer after its TLS ClientHello; a benign one does not send more than this before.
 static constexpr SBuf::size_type MostKept = 65536;
 
+/// The first byte of a TLS ClientHello. Who sends nothing else, or nothing, and closes its half has left.
+static constexpr char TlsHandshake = 22;
+
 ClientWatch::ClientWatch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &manager,
                          const Mode mode):
     AsyncJob("msfrs::ClientWatch"),
@@ -79,7 +82,7 @@ ClientWatch::noteReadable(const CommIoCbParams &io)
     client_->close();
 }
 
-/// reads what the client sent, and waits for more
+/// Reads what the client sent, and waits for more, unless the client has closed its half and waits for an answer.
 /// \returns whether the client is still there
 bool
 ClientWatch::keepData()
@@ -90,6 +93,8 @@ ClientWatch::keepData()
     now.size = MostKept - kept.length(); // positive, or we would not be reading
     kept.reserveSpace(std::min<SBuf::size_type>(now.size, 4096));
     const auto result = Comm::ReadNow(now, kept);
+    if (result == Comm::ENDFILE)
+        return !kept.isEmpty() && kept[0] != TlsHandshake;
     if (result != Comm::OK && result != Comm::INPROGRESS)
         return false;
     read();

@@ -331,12 +331,20 @@ Ticket::maySend(const char * const data, const size_t size)
 }
 
 void
-Ticket::sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &client)
+Ticket::sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &client, const bool leaves)
 {
     debugs(97, 5, "hold what was said by " << client);
     send_ = call;
+    leaves_ = leaves;
     clientWords_.start(client, 1, [self = Pointer(this)] { self->noteClientReadable(); });
     reading_.freeze(client);
+}
+
+void
+Ticket::keepFrozen(const Comm::ConnectionPointer &client)
+{
+    if (resume_ || send_)
+        reading_.freeze(client);
 }
 
 void
@@ -449,7 +457,7 @@ Ticket::noteArrival()
     resume();
 }
 
-/// While its data is held back, the client has sent more, or has left.
+/// While its data is held back, the client has sent more, has closed its half, or has left.
 void
 Ticket::noteClientReadable()
 {
@@ -457,6 +465,10 @@ Ticket::noteClientReadable()
         return; // it was granted at the same time
     if (!clientWords_.ended()) { // more data is unread, and its end would be behind that
         clientWords_.goOn([self = Pointer(this)] { self->noteClientReadable(); });
+        return;
+    }
+    if (!leaves_ && !clientWords_.broken()) {
+        clientWords_.stop(); // the end would be reported again and again
         return;
     }
     debugs(97, 3, "the client has left; its last words go on");

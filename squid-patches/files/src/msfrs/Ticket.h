@@ -79,8 +79,12 @@ public:
 
     /// Whether data from the client of a tunnel may be forwarded to the server. If not, sendBy() must be given the call
     /// that forwards it. Until then the client must not be read, and timeouts of the connections are suspended.
+    /// \param leaves whether a client that closes its half has left: its last bytes need no turn
     bool maySend(const char *data, size_t size);
-    void sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &client);
+    void sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &client, bool leaves);
+
+    /// The timeouts of a tunnel's connections were set anew: suspends them again if they are to be suspended now.
+    void keepFrozen(const Comm::ConnectionPointer &client);
 
     /// The server sends nothing more. Does nothing if the ticket has passed to another holder.
     void finish(const void *holder);
@@ -154,6 +158,7 @@ private:
     AsyncCallback<Verdict> callback_;
     AsyncCallPointer resume_;
     AsyncCallPointer send_;
+    bool leaves_ = false;             ///< see sendBy(); valid while send_ is pending
     ClientWatch::Pointer watch_;      ///< of the client of a held() transaction, after watch()
     ArrivalWatch clientWords_;        ///< on while send_ is pending, until the client sends more
 };

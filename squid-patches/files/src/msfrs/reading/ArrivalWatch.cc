@@ -46,6 +46,16 @@ private:
     const ArrivalWatch::Note note_;
 };
 
+/// \returns POLLRDHUP if the peer has closed its half, POLLHUP and POLLERR if the connection was reset
+int
+Poll(const Comm::Connection &conn)
+{
+    struct pollfd end = {};
+    end.fd = conn.fd;
+    end.events = POLLRDHUP;
+    return poll(&end, 1, 0) > 0 ? end.revents & (POLLRDHUP | POLLHUP | POLLERR) : 0;
+}
+
 } // namespace
 
 int64_t
@@ -79,16 +89,19 @@ ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t bytes, co
 bool
 ArrivalWatch::Ended(const Comm::Connection &conn)
 {
-    struct pollfd end = {};
-    end.fd = conn.fd;
-    end.events = POLLRDHUP;
-    return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR));
+    return Poll(conn) != 0;
 }
 
 bool
 ArrivalWatch::ended() const
 {
     return !Comm::IsConnOpen(conn_) || Ended(*conn_);
+}
+
+bool
+ArrivalWatch::broken() const
+{
+    return !Comm::IsConnOpen(conn_) || (Poll(*conn_) & (POLLHUP | POLLERR));
 }
 
 void

@@ -31,6 +31,9 @@ public:
     /// \returns whether the watched stream has ended, or nothing is watched
     bool ended() const;
 
+    /// \returns whether the watched stream was reset, or nothing is watched
+    bool broken() const;
+
     /// After `note` was called: waits for more than has arrived by now. Gives up if that would take more of the receive
     /// buffer than a request does, since the kernel would then enlarge it.
     void goOn(const Note &);
