@@ -96,10 +96,12 @@ def test_takes_an_older_revision_from_the_pool(archive):
     assert f'lists squid {LISTED} but has it no more' in done.stderr
     assert f'no index lists squid {OLDER} any more, but the pool has it' in done.stderr
     expected = {**archive.files, f'squid_{OLDER}.dsc': archive.dsc}
-    assert sorted(archive.taken) == sorted((*expected, 'fetched'))
+    assert sorted(archive.taken) == sorted((*expected, 'fetched', 'older'))
     taken = archive.tree / 'build/squid/sources/6'
     assert {name: (taken / name).read_bytes() for name in expected} == expected
     assert (taken / 'fetched').read_text(encoding='ascii').split()[1::2] == sorted(expected)
+    assert (taken / 'older').read_text() == (f"squid_{OLDER} is not Debian's newest: squid {LISTED} is, but could not be "
+                                             f'fetched (404)\n')
 
 
 @pytest.mark.parametrize('changed', ['squid_6.13.orig.tar.xz', f'squid_{OLDER}.dsc'])
