@@ -23,10 +23,11 @@ NFTABLES_CONF = '/etc/nftables.conf'
 LONGEST = 30
 
 
-class Blocked(namedtuple('Blocked', 'interface tcp rule place accept lasting undo')):
+class Blocked(namedtuple('Blocked', 'interface tcp rule place accept lasting undo edit')):
     """tcp: what is dropped, such as `TCP to ports 80 and 443 (IPv4)`; rule: of `place`, '' if unknown, None if no rule
     sends them to Squid; accept: the
-    command that lets it pass, tried in the copy, or ''; lasting: how it stays; undo: the command that removes it."""
+    command that lets it pass, tried in the copy, or ''; lasting: how it stays; undo: the command that removes it; edit: [family, table,
+    chain, rule] of nftables, or None."""
     __slots__ = ()
 
     def __str__(self):
@@ -185,14 +186,27 @@ def _blocked(copy, link, dropped, probes):
                             if any((':' in probe['user']) == (family == 6) for probe in probes))
     tcp = f'TCP to port{"s" if " " in ports else ""} {ports} ({families})'
     if dropped is None:
-        return Blocked(link, tcp, None, '', '', '', '')
+        return Blocked(link, tcp, None, '', '', '', '', None)
     if not dropped:
-        return Blocked(link, tcp, '', '', '', '', '')
+        return Blocked(link, tcp, '', '', '', '', '', None)
     family, table, chain, rule = dropped
     raw, shown, lasting, undo = _line(copy, link, family, table, chain)
     passes = bool(raw) and all(result['answered'] for result in copy.send(probes, raw))
+    edit = [family, table, chain, raw.partition("'")[2].rstrip("'")] if raw == shown and raw.startswith('nft ') else None
     return Blocked(link, tcp, f'"{rule}"', f'chain {chain} of table {family} {table}', shown if passes else '',
-                   lasting, undo)
+                   lasting, undo, edit)
+
+
+def edited(text, family, table, chain, rule):
+    """The text of nftables.conf with a rule at the beginning of a chain; None if it does not define that chain, or
+    more than once."""
+    found = [match for match in re.finditer(
+        rf'^[ \t]*table[ \t]+{family}[ \t]+{re.escape(table)}[ \t]*{{.*?^[ \t]*chain[ \t]+{re.escape(chain)}[ \t]*{{[ \t]*\n'
+        rf'(?P<indent>[ \t]*)type[ \t][^\n]*\n', text, re.DOTALL | re.MULTILINE)]
+    if len(found) != 1:
+        return None
+    at = found[0].end()
+    return f'{text[:at]}{found[0]["indent"]}{rule}\n{text[at:]}'
 
 
 def _line(copy, link, family, table, chain):

@@ -89,8 +89,8 @@ class Start:
                 return
             if not blocked:
                 self._done.append('the firewall lets users\' connections pass to Squid')
-                self._notes += [f'that rule is lost when your rules are loaded again: {each.lasting}' for each in added
-                                if each.lasting.startswith('put ')]
+                for each in added:
+                    self._keep(each)
                 return
             each = blocked[0]
             if not each.accept or each in added or not (may_add or may_ask and site.system.ask(
@@ -99,6 +99,17 @@ class Start:
                                + ('; or let setup add it: --firewall add' if each.accept and not may_ask else ''), FAILED)
             self._do(('sh', '-c', each.accept), ('sh', '-c', each.undo))
             added.append(each)
+
+    def _keep(self, added):
+        """Writes an added rule into nftables.conf, where that defines its chain and nft takes the result."""
+        system, path = self._site.system, firewall.NFTABLES_CONF
+        text = system.read(path)
+        changed = text and added.edit and firewall.edited(text, *added.edit)
+        if changed and system.run('nft', '-c', '-f', '-', input=changed):
+            self._journal.write(path, changed)
+            self._done.append(f'wrote that rule into {path}')
+        elif added.lasting.startswith('put '):
+            self._notes.append(f'that rule is lost when your rules are loaded again: {added.lasting}')
 
     def interception(self):
         site = self._site
