@@ -54,7 +54,8 @@ routing_now() { # family
         sed -E 's/^(rule [^/ ]+) /\1\/0xffffffff /'
 }
 
-# Changes of `up` beside rules and routes, oldest first: `PATH=OLD VALUE` of sysctls, `table=NAME` of new tables.
+# Changes of `up` beside rules and routes, oldest first: `PATH=OLD VALUE` of sysctls, `table=NAME` of new tables,
+# `chain=TABLE/CHAIN` of new base chains in tables of others.
 records() { # rules
     sed -nE "s/^mangle -A $STATE -m comment --comment \"?([^\" ]+)\"?.*/\1/p" <<<"$1"
 }

@@ -51,6 +51,7 @@ undo_records() { # place, lines of `records`
         case $name in
             net/*) set_sysctl "$name" "$value" || failed=1 ;;
             table) drop_table "$1" "$value" ;;
+            chain) drop_chain "$1" "${value%/*}" "${value#*/}" ;;
         esac
     done <<<"$2"
     return $failed
@@ -61,10 +62,21 @@ undo_records() { # place, lines of `records`
 drop_table() { # place table
     local family=ip text
     [[ $1 == 4* ]] || family=ip6
-    command -v nft >/dev/null && [[ $("$(tool "$1")" -V) == *nf_tables* ]] || return 0
+    with_nft "$1" || return 0
     text=$("$(tool "$1" save)" -t "$2" 2>/dev/null | grep -v '^#')
     [[ $text == "*$2"* ]] && ! grep -qvE '^(\*|COMMIT$|:[A-Z]+ ACCEPT )' <<<"$text" || return 0
     nft delete table $family "$2" 2>/dev/null
+}
+
+# Whether this kind of iptables is nft's, and the program nft is there.
+with_nft() { command -v nft >/dev/null && [[ $("$(tool "$1")" -V) == *nf_tables* ]]; } # place
+
+# Removes a base chain that `up` created in a table of others, if it is as new. nft refuses one that has rules.
+drop_chain() { # place table chain
+    local family=ip
+    [[ $1 == 4* ]] || family=ip6
+    with_nft "$1" && [[ $(nft list chain $family "$2" "$3" 2>/dev/null) == *'policy accept;'* ]] || return 0
+    nft delete chain $family "$2" "$3" 2>/dev/null || return 0
 }
 
 declare -A NOW=() WANT=() TABLES_NOW=() ROUTES_NOW=() ROUTES_WANT=() NEW_RECORDS=()
@@ -139,7 +151,8 @@ want_all() {
         WANT[$place]=$(want_rules "$family")
         ROUTES_WANT[$family]=$(want_routing)
         old=$(old_records "$family" "$place")
-        new=$(new_tables "${WANT[$place]}" "${TABLES_NOW[$place]}"; new_sysctls "$family" "$old")
+        new=$(new_tables "${WANT[$place]}" "${TABLES_NOW[$place]}"; new_chains "$place" "$old"
+            new_sysctls "$family" "$old")
         [[ -n $old$new ]] || continue
         NEW_RECORDS[$place]=$new
         WANT[$place]+=$'\n'"mangle :$STATE"$'\n'$(printf '%s\n' "$old" "$new" |
@@ -162,6 +175,17 @@ new_tables() { # rules wanted, tables there now
     for name in "${TABLES[@]}"; do
         ! grep -q "^$name " <<<"$1" || grep -qx "$name" <<<"$2" || echo "table=$name"
     done
+}
+
+# Base chains that the rules need and that a table of others does not have: iptables-nft makes them.
+new_chains() { # place, old records
+    local table chain family=ip
+    [[ $1 == 4* ]] || family=ip6
+    with_nft "$1" || return 0
+    while read -r table chain; do
+        ! grep -qx "table=$table" <<<"$2" && grep -qx "$table" <<<"${TABLES_NOW[$1]}" || continue
+        nft list chain $family "$table" "$chain" >/dev/null 2>&1 || echo "chain=$table/$chain"
+    done < <(sed -nE 's/^([a-z]+) -I ([^ ]+) .*/\1 \2/p' <<<"${WANT[$1]}" | sort -u)
 }
 
 new_sysctls() { # family, old records
