@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is wrong with the gateway as a whole and Squid cannot know, worst first. lookout.py finds it for `msfrsctl watch`,
-which publishes it; off, on and prove publish what they change. The first sentence of status, why and msfrs-page is made of it, by
-src/satellites/page/overall.cc alone.
-"""
+which publishes it; off, on and prove publish what they change. src/satellites/page/overall.cc alone makes of it the
+first sentence of status, why and msfrs-page."""
 import time
 from collections import namedtuple
 

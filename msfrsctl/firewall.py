@@ -25,16 +25,16 @@ LONGEST = 30
 
 class Blocked(namedtuple('Blocked', 'interface tcp rule place accept lasting undo edit')):
     """tcp: what is dropped, such as `TCP to ports 80 and 443 (IPv4)`; rule: of `place`, '' if unknown, None if no rule
-    sends them to Squid; accept: the
-    command that lets it pass, tried in the copy, or ''; lasting: how it stays; undo: the command that removes it; edit: [family, table,
-    chain, rule] of nftables, or None."""
+    sends them to Squid; accept: the command that lets it pass, tried in the copy, or ''; lasting: how it stays; undo:
+    the command that removes it; edit: [family, table, chain, rule] of nftables, or None."""
     __slots__ = ()
 
     def __str__(self):
         if self.rule is None:
             return f'no rule sends users\' connections at {self.interface} to Squid, {self.tcp}'
         return f'the firewall drops users\' connections to Squid at {self.interface}, {self.tcp}: ' + (
-            f'{self.rule} in {self.place}' if self.rule else 'by which rule is not known (apt install nftables)')
+            f'{self.rule} in {self.place}' if self.rule else
+            'by which rule is not known (nft traces it: apt install nftables; those of iptables-legacy it cannot)')
 
     @property
     def do(self):
@@ -60,7 +60,10 @@ def look(site, planned=False):
 def texts(site):
     """The rules of this machine: {program: its output}, without times and counters."""
     found = {}
-    for _, program in KINDS:
+    for family, program in KINDS:
+        # iptables-legacy-save would load the kernel's modules of a kind that is not used.
+        if program.endswith('-legacy') and not (site.system.read(f'/proc/net/{family}_tables_names') or '').strip():
+            continue
         done = site.system.run(f'{program}-save')
         if done and any(line.startswith('-') or ' DROP ' in line for line in done.out.splitlines()):
             found[program] = re.sub(r'\[\d+:\d+\]', '[0:0]', re.sub(r'^#.*\n?', '', done.out, flags=re.MULTILINE))

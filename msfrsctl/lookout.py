@@ -15,7 +15,8 @@ NAMES_EVERY = 60.0
 
 def names(site):
     site.probe_name = 'www.debian.org'
-    return [Fault(NAMES, f'Names are not resolved: {found.what}. To do: {found.do}.') for found in machine.names(site)
+    return [Fault(NAMES, f'Names are not resolved: {found.what}. To do: check the name servers; msfrsctl doctor.')
+            for found in machine.names(site)
             if found.level == ERROR]
 
 

@@ -137,6 +137,7 @@ class Page(OurDaemon):
 
     def configure(self, *lines):
         self.file.write_text(f'web {ROOT}/src/satellites/page/web\nhistory {self.directory}/state/history\n'
+                             f'faults {self.directory}/faults\n'
                              + ''.join(f'{line}\n' for line in lines))
 
     def command(self):

@@ -256,7 +256,7 @@ class Watch:
         self._log = world.directory / 'watch.log'
         world.start(world.gateway, ['env', f'PYTHONPATH={ROOT}', sys.executable, '-c', CTL, directory, 'watch', '--etc',
                                     directory, '--squid', link.gateway.installation.program, '--squid-conf',
-                                    directory / 'squid.conf'], self._log.name)
+                                    directory / 'squid.conf', '--state', directory / 'state'], self._log.name)
 
     def said(self):
         return self._log.read_text()

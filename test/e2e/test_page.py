@@ -274,7 +274,7 @@ def said_by_msfrsctl(gateway, directory, name):
     conf = directory / 'squid.conf'
     conf.write_text('http_port 3128\n')
     done = subprocess.run(gateway.enter([sys.executable, '-m', 'msfrsctl', 'why', name, '--json', '--squid-conf',
-                                         str(conf), '--engine', str(WHY)]),
+                                         str(conf), '--engine', str(WHY), '--state', str(directory)]),
                           capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE, check=False)
     return without_seconds(json.loads(done.stdout)['live']['why'])
 
