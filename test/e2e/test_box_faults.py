@@ -210,7 +210,7 @@ def test_a_clock_that_is_set(slow_link, place, monkeypatch):    # noqa: F811 (a 
     """Three hours ahead, as by the first answer of a time server: nobody is cut who may be idle for two. Six hours back:
     timeouts and the scheduler run on."""
     compile_shared(place / 'clock.so', CLOCK, f'-DPLACE="{place}"')
-    slow_link.world.start_names()
+    slow_link.world.start_names(same=True)
     gateway = slow_link.gateway
     with monkeypatch.context() as preloaded:
         preloaded.setenv('LD_PRELOAD', str(place / 'clock.so'))
