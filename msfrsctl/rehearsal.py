@@ -11,6 +11,7 @@ simulated by frames written to the other end of an interface's veth.
 """
 import json
 import re
+import select
 import socket
 import struct
 import subprocess
@@ -149,19 +150,15 @@ def main():
     sockets = {link: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) for link in LINKS}
     for link, each in sockets.items():
         each.bind((peer(link), 3))
-        each.settimeout(0.05)
     waiting = {}
     for number, probe in enumerate(given['probes']):
         waiting[FIRST_PORT + number] = probe
         sockets[probe['link']].send(syn(probe['user'], probe['server'], probe['port'],
                                         FIRST_PORT + number))
     until = time.monotonic() + ANSWER
-    while waiting and time.monotonic() < until:
-        for each in sockets.values():
-            try:
-                waiting.pop(answered(each.recv(2048)), None)
-            except TimeoutError:
-                continue
+    while waiting and (left := until - time.monotonic()) > 0:
+        for each in select.select(list(sockets.values()), [], [], left)[0]:
+            waiting.pop(answered(each.recv(2048)), None)
     traces = ''
     if watched:
         watched.terminate()

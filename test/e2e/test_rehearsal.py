@@ -26,6 +26,7 @@ table inet filter {
     chain input { type filter hook input priority 0; policy drop;
         ct state established,related accept
         iif "lo" accept
+        iifname "out0" accept
         iifname "in0" tcp dport @allowed accept
         %s
     }
