@@ -29,6 +29,13 @@ const Units Plain = {{"", 1}}, Rates = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}
 
 /// The parameters of a run, and the output wanted.
 struct Wanted {
+    /// Servers of the web take time, and some never answer, unless the command line says otherwise.
+    Wanted()
+    {
+        run.workload.firstByte = 60 * Ms;
+        run.workload.silent = 0.01;
+    }
+
     RunParams run;
     std::vector<std::string> arms = {"msfrs"};
     uint32_t seeds = 1;
@@ -230,11 +237,11 @@ const std::vector<Option> &Options()
              w.run.workload.think = Value(n, t, Durations, 0, Hour * 1e9) * 1e-9; }},
         Numeric("size", "size of every response, instead of lognormal sizes", Sizes, 1, 1e9,
                 load(&WorkloadParams::fixedSize)),
-        Numeric("first_byte", "median time between a request and the first byte at the server, lognormal; 0ms", Durations,
-                0, 5e9, load(&WorkloadParams::firstByte)),
+        Numeric("first_byte", "median time between a request and the first byte at the server, lognormal; 60ms",
+                Durations, 0, 5e9, load(&WorkloadParams::firstByte)),
         Numeric("first_byte_sigma", "deviation of its logarithm; 1.2", Plain, 0, 3,
                 load(&WorkloadParams::firstByteSigma)),
-        Numeric("silent", "requests to servers that never answer, as a share of the others; 0%", Shares, 0, 1,
+        Numeric("silent", "requests to servers that never answer, as a share of the others; 1%", Shares, 0, 1,
                 load(&WorkloadParams::silent)),
         Numeric("dead", "requests a second to servers that never answer, of users of their own; 0", Plain, 0, 1e4,
                 beside(&BesideParams::silent)),
