@@ -34,7 +34,8 @@ def pytest_configure(config):
     if os.geteuid():
         raise pytest.UsageError('the end-to-end tests make network namespaces: run them as root')
     config.addinivalue_line('markers', 'sanitized: worth running against a Squid built with the sanitizers as well')
-    config.addinivalue_line('markers', 'link(**world): the world of slow_link, see there')
+    config.addinivalue_line('markers', 'link(**world): the world of slow_link, see there; at_once=True: its servers '
+                                       'respond at once')
     config.addinivalue_line('markers', 'edge_link(**link): the EdgeLink of edge_link')
     # Squid intentionally frees little when it exits, and its Ip::Address frees an addrinfo with a size that differs
     # from that of its allocation. Any other sanitizer report must abort Squid and be visible.
@@ -110,11 +111,12 @@ def _slow_link(request, installed, certificates):
     # A buffer of some 50 kB: at the RTTs of a small site, 1.5 BDP would be three packets.
     wanted = {'rate_bps': 2e6, 'rtts_ms': (10.0, 40.0), 'buffer_bdp': 8, 'users': (2, 2, 2),
               **(marker.kwargs if marker else {})}
+    at_once = wanted.pop('at_once', False)
     with World(**wanted) as world, Loop() as loop, contextlib.ExitStack() as stack:
         gateways = [Gateway(there, installed, certificates.gateway) for there in world.at_gateways()]
         link = types.SimpleNamespace(
             loop=loop, world=world, users=stack.enter_context(contextlib.closing(Users(loop, world))),
-            origin=ScriptedOrigin(loop, world.farm, certificates.origin), certificates=certificates,
+            origin=ScriptedOrigin(loop, world.farm, certificates.origin, at_once=at_once), certificates=certificates,
             gateway=gateways[0], gateways=gateways,
             of=lambda name: [user for user in world.users if user.cls == name])
         yield link
@@ -126,7 +128,8 @@ def _slow_link(request, installed, certificates):
 def slow_link(request, installed, certificates):
     """A site behind a slow link: users, the patched Squid (not yet started), scriptable servers.
 
-    The marker `link` has the parameters of the world. In the end Squid must exit cleanly, without errors in its logs.
+    The marker `link` has the parameters of the world, and `at_once` for tests of orders or times that take servers
+    which respond at once; others take their time. In the end Squid must exit cleanly, without errors in its logs.
     """
     with _slow_link(request, installed, certificates) as link:
         yield link

@@ -14,6 +14,8 @@
     drop     close a reused connection without a response, once for each value of this
     cache    seconds that the response may be cached; default: not at all
     keeps    a conditional request is answered with 304, without a body; default: its condition is ignored
+
+As real servers it takes time before each response (fieldtrial.site.first_byte), unless it is made to answer at once.
 """
 import asyncio
 import contextlib
@@ -26,6 +28,7 @@ from dataclasses import dataclass
 from email.utils import formatdate
 
 from background import content
+from fieldtrial.site import first_byte
 from site_in_namespaces import ANY, AF
 
 PIECE = 16384
@@ -33,6 +36,8 @@ PIECE = 16384
 BESIDE = 9000
 #: s within which data written before the end of TLS must be sent; asyncio discards it then. Its default is 30 s.
 PATIENT_S = 3600.0
+#: Of the times until responses begin.
+SEED = 1
 RESET = struct.pack('ii', 1, 0)                 # SO_LINGER, no time: close() sends a reset
 
 
@@ -62,10 +67,10 @@ class Seen:
 
 class ScriptedOrigin:
     """On every address of a host, IPv4 and IPv6, ports 80, 443 and BESIDE. `certificate`: a file with key and
-    certificate."""
+    certificate. at_once: responses begin at once."""
 
-    def __init__(self, loop, host, certificate):
-        self._loop, self._host, self._certificate = loop, host, str(certificate)
+    def __init__(self, loop, host, certificate, *, at_once=False):
+        self._loop, self._host, self._certificate, self._at_once = loop, host, str(certificate), at_once
         self._gates = {}
         self._never = asyncio.Event()   # keeps a reference, or the waiting task would be garbage-collected
         self._dropped = set()
@@ -131,6 +136,8 @@ class ScriptedOrigin:
             return False
         if 'gate' in script:
             await self._gate(script['gate']).wait()
+        elif not self._at_once:
+            await asyncio.sleep(first_byte.wait_s(SEED, head[0].split()[1]))
         if 'keeps' in script and headers.keys() & {'if-modified-since', 'if-none-match'}:
             self._write(writer, f'HTTP/1.1 304 Not Modified\r\nDate: {formatdate(usegmt=True)}\r\n\r\n'.encode())
             await writer.drain()
