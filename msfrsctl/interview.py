@@ -19,6 +19,9 @@ NETWORKS_ASKED = 'Networks of {}'
 
 #: What the last question may be answered with, beside the names of ASKED.
 CLASSES, GO, STOP = 'classes', ('yes', 'y'), ('no', 'n')
+#: What is asked again with an answer on which it depends.
+AFTER = {'outside': ('inside', 'users', CLASSES), 'inside': ('users', CLASSES), 'users': (CLASSES,),
+         'rate': ('min', 'max')}
 
 
 def collect(system, given, unasked, url=None, earlier=None, differences=lambda found: ()):
@@ -41,8 +44,10 @@ def collect(system, given, unasked, url=None, earlier=None, differences=lambda f
     proposed, asked = {'min': '1Mbit'}, False
 
     def proposal(name):
-        """An earlier answer, or what the machine shows beside the answers so far."""
-        if name in earlier and name not in proposed:
+        """An earlier answer that agrees with the answers so far, or what the machine shows beside them."""
+        stale = {'inside': any(means(each, found.outside) for each in earlier.get('inside', '').split()),
+                 'users': earlier.get('inside') != found.inside}
+        if name in earlier and name not in proposed and not stale.get(name):
             return earlier[name]
         inside = [link for link in networks if link not in routes[:1] and link != found.outside]
         of_inside = [network for link in networks if any(means(each, link) for each in found.inside.split())
@@ -63,6 +68,7 @@ def collect(system, given, unasked, url=None, earlier=None, differences=lambda f
              lambda said: _take(system, found, name, said, links, routes), measured if name == 'rate' else None)
 
     for name, question in ASKED.items():
+        _not_exchanged(found, routes if found.outside else ())
         if getattr(found, name) or name in ('min', 'max') and found.rate != 'auto':
             continue
         if name == 'rate' and url:
@@ -81,7 +87,6 @@ def collect(system, given, unasked, url=None, earlier=None, differences=lambda f
                               if name in ('min', 'max') else ', or --measure URL' if name == 'rate' else ''), WRONG)
         else:
             found.take(name, proposal(name))
-    _not_exchanged(found, routes)
     if not found.classes:
         if unasked:
             for said in earlier.get('class', ()):
@@ -98,18 +103,20 @@ def collect(system, given, unasked, url=None, earlier=None, differences=lambda f
             raise CtlError('nothing was changed')
         if said in GO:
             break
-        if said in ASKED:
-            earlier[said], proposed = getattr(found, said) or proposal(said), {'min': '1Mbit'}
-            setattr(found, said, '')
-            if said == 'rate':
-                found.min = found.max = ''
-            for name in (said, *(('min', 'max') if said == 'rate' else ())):
-                if name == 'rate' or name == said or found.rate == 'auto':
+        if said in ASKED or said == CLASSES:
+            again, proposed = (said, *AFTER.get(said, ())), {'min': '1Mbit'}
+            earlier.update({name: getattr(found, name) for name in again if name in ASKED and getattr(found, name)})
+            if CLASSES in again:
+                earlier['class'], found.classes[:] = [str(cls) for cls in found.classes], []
+            for name in again:
+                if name in ASKED:
+                    setattr(found, name, '')
+            for name in again:
+                if name == CLASSES:
+                    _ask_classes(system, found, earlier['class'])
+                    _complete(found)
+                elif name not in ('min', 'max') or found.rate == 'auto':
                     ask(name)
-        elif said == CLASSES:
-            earlier['class'], found.classes[:] = [str(cls) for cls in found.classes], []
-            _ask_classes(system, found, earlier['class'])
-            _complete(found)
         else:
             system.say(f"'{said}' is none of these. Once more:")
     return found

@@ -177,7 +177,12 @@ class System:
     def ask(self, question, default):
         """The user's answer, or the default."""
         print(f'{question} [{default}]: ' if default else f'{question}: ', end='', file=sys.stderr, flush=True)
-        said = sys.stdin.readline()
+        said = ''
+        try:
+            said = sys.stdin.buffer.readline().decode(errors='replace')    # a terminal of another encoding
+        finally:
+            if not said:        # Ctrl-C or Ctrl-D: what follows has a line of its own
+                print(file=sys.stderr)
         if not said:
             raise CtlError('nobody answers; give all with flags, and --yes', WRONG)
         return said.strip() or default

@@ -33,6 +33,11 @@ FLAGS = ('setup', '--yes', '--rate', '20Mbit', '--class', 'gold=4=10.20.1.0/24',
 def fresh(gateway):
     """A machine with two interfaces, a Squid that is not running and accepts everything, and no squid.conf."""
     gateway.conf.unlink()
+    return equipped(gateway)
+
+
+def equipped(gateway):
+    """The programs and files that setup needs."""
     gateway.own = gateway.root / 'msfrsctl.conf'
     k = f'{gateway.squid} -f {gateway.conf}'
     gateway.machine.programs.update({
