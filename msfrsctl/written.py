@@ -2,6 +2,7 @@
 """The texts that `msfrsctl setup` writes: its part of squid.conf, and the files of msfrs-iptables and msfrs-edge."""
 import math
 
+from . import theirs
 from .errors import CtlError
 from .manager import port_of
 from .own import HEAD
@@ -62,7 +63,9 @@ def squid_part(answers, others, certificate, log):
              f'acl msfrs_intercepted myportname {" ".join(has.get(str(port), str(port)) for port in (http, https))}',
              'http_access deny !msfrs_web', 'http_access deny CONNECT !msfrs_tls !msfrs_intercepted',
              'http_access allow manager localhost', 'http_access deny manager',
-             'http_access deny to_localhost', 'http_access deny to_linklocal', 'http_access allow msfrs_users',
+             'http_access deny to_localhost', 'http_access deny to_linklocal',
+             # Those who can log in have to, where squid.conf asks for it.
+             f'http_access allow msfrs_users{" msfrs_intercepted" if others and theirs.logins(others) else ""}',
              'http_access allow localhost', '', '# Why requests were held: msfrsctl why.',
              f'logformat msfrsctl {LOG_FORMAT}',
              '# When the file system is full, lines are lost; the default of on-error ends Squid.',

@@ -7,7 +7,7 @@ import os
 import shlex
 
 from .. import answers as questions
-from .. import faults, interview, parsed, state, text, written
+from .. import faults, interview, parsed, state, text, theirs, written
 from ..checks import ERROR, WARNING
 from ..errors import FAILED, WRONG, CtlError
 from ..journal import Journal
@@ -62,6 +62,7 @@ def _set_up(options, site):
     if options.print == 'answers':
         return {'answers': dataclasses.asdict(found), 'answer_file': found.text(), 'done': [], 'notes': []}
     files = _files(found, site)
+    keeps = _kept(site, files)
     if options.print:
         return {'answers': dataclasses.asdict(found), 'would_write': files, 'done': [], 'notes': []}
     if site.system.euid():
@@ -126,7 +127,7 @@ def _set_up(options, site):
         raise CtlError('; '.join(said), getattr(problem, 'code', FAILED)) from None
     return {'answers': dataclasses.asdict(found), 'done': done, 'notes': notes, 'journal': journal.path,
             'seconds': round(site.system.monotonic() - begun, 1),
-            'summary': [] if options.no_start else lines_of(found, site)}
+            'summary': [] if options.no_start else [*lines_of(found, site), *keeps]}
 
 
 def _answers(options, site):
@@ -171,7 +172,7 @@ def _differences(found, site):
         if before is not None and before != after:
             lines += [f'  {path}:', *(f'    {line}' for line in difflib.unified_diff(
                 before.splitlines(), after.splitlines(), lineterm='', n=0) if not line.startswith(('---', '+++', '@@')))]
-    return [*lines, *(f'  not kept in {path}, as setup writes that line itself: {line}' for path, line in lost)]
+    return [*_kept(site, files), *lines, *(f'  not kept in {path}, as setup writes that line itself: {line}' for path, line in lost)]
 
 
 def _with_theirs(files, site, journal):
@@ -201,10 +202,7 @@ def _files(found, site):
     if conf:
         others = conf
         others.lines = [line for line in conf.lines if line.file != own]
-        taken = next((line for line in others.lines if line.name.startswith('msfrs')), None)
-        if taken:
-            raise CtlError(f'{taken.where} has {taken.name}: remove the msfrs lines from squid.conf, which setup '
-                           f'writes into {own}')
+        theirs.refuse(others, own, written.PORTS[found.mode])
     files[own] = written.squid_part(found, others, f'{directory}/{CERTIFICATE}',
                                     f'{site.log_directory()}/msfrs-access.log')
     files[site.interception_conf] = written.iptables_conf(found, site)
@@ -222,6 +220,15 @@ def _files(found, site):
         files[site.page_conf] = written.page_conf(others)
     # squid.conf includes the other file, so it is written last.
     return {path: files[path] for path in sorted(files, key=lambda path: path == site.conf_path)}
+
+
+def _kept(site, files):
+    """Lines about settings of others in squid.conf."""
+    if not site.system.exists(site.conf_path):
+        return []
+    others = SquidConf(site.system, site.conf_path)
+    others.lines = [line for line in others.lines if line.file not in files or line.file == others.path]
+    return theirs.kept(others)
 
 
 def _may_write(options, site, journal, files):
