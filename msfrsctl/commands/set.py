@@ -214,4 +214,13 @@ def _said(change):
     if change['what'] == 'boost':
         return f'{text.safe(change["of"])} is in class {text.safe(change["now"])}'
     of = f' of {text.safe(change["of"])}' if change['of'] else ''
-    return f'{change["what"]}{of} is {text.safe(change["now"])} instead of {text.safe(change["was"])}'
+    now, was = (_rate_text(change[each]) if change['what'] == 'rate' else text.safe(change[each]) for each in ('now', 'was'))
+    return f'{change["what"]}{of} is {now} instead of {was}'
+
+
+def _rate_text(said):
+    """A rate as msfrs_link has it, for people."""
+    try:
+        return text.rate(rate_of(said))
+    except CtlError:
+        return text.safe(said)      # auto

@@ -41,8 +41,8 @@ def show(data):
 def _worker(report):
     if not report['scheduling']:
         return [f'now        {text.because(report)}']
-    return [f'now        {text.because(report)}', f'link       {link(report)}',
-            f'window     {window(report)}', *_alone(report), '', *classes(report), *_refusals(report), *_quotas(report)]
+    return [f'link       {link(report)}', *_alone(report), '', *classes(report), *_refusals(report), *_quotas(report), '',
+            f'for engineers: {text.because(report)}; {window(report)}']
 
 
 def link(report):
@@ -62,7 +62,7 @@ def link(report):
 
 def window(report):
     said = report['window']
-    line = f'{said["outstanding"]:g} of {said["limit"]:.2f} slots taken'
+    line = f'{said["outstanding"]:g} of {said["limit"]:.2f} responses under way'
     if said.get('changed'):
         line += f'; changed {text.seconds(said["changed"]["ago"])} ago, because ' \
                 f'{text.safe(said["changed"]["because"], 200)}'

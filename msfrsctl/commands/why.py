@@ -126,8 +126,8 @@ def _show_live(name, now):
     verdict, *more = (text.safe(said, 400) for said in now['why'])
     lines = [f'{text.safe(name)}: {verdict}', *(f'  {said}' for said in more)]
     for row in now['held']:
-        what = {'request': 'waits to go out', 'exchange': 'waits for its next turn',
-                'response': 'is paused between two quanta'}.get(row['what'], text.safe(row['what']))
+        what = {'request': 'waits for its turn', 'exchange': 'waits for its next turn',
+                'response': 'is paused until its next turn'}.get(row['what'], text.safe(row['what']))
         lines.append(f'  {text.safe(row["host"])} of {text.safe(row["user"])}, class {text.safe(row["class"])}, {what} '
                      f'for {text.seconds(row["waited"])}: {row["place"]} of {row["of"]} by waiting time')
     return lines
@@ -173,20 +173,21 @@ def _request(row, explains):
     if row['over_quota']:
         line += f' (the quota of {text.safe(row["over_quota"])} is used up)'
     line += f', waited {text.seconds(row["wait"])}'
-    if row['window'] is not None and row['window_limit'] is not None:
-        line += f' (window {row["window"]:g} of {row["window_limit"]:.2f} when it went out)'
     pauses = (row['total_wait'] or 0) - row['wait'] - (row['exchange_wait'] or 0)
     if pauses >= 0.001:
         line += f', paused {text.seconds(pauses)} in all'
     if row['exchange_wait']:
         line += f', its later exchanges waited {text.seconds(row["exchange_wait"])}'
-    if row['quanta'] is not None:
-        line += f', {text.amount(row["bytes"] or 0)} in {row["quanta"]} quanta'
-    if row['took'] is None:
-        return line
-    # A tunnel also stays open while it is idle.
-    server = max(0.0, row['took'] - max(row['total_wait'] or 0, row['wait']))
-    return f'{line}; of {text.seconds(row["took"])} in all, {text.seconds(server)} were server, transfer and idle'
+    if row['bytes'] is not None:
+        line += f', received {text.amount(row["bytes"])}'
+    if row['took'] is not None:
+        # A tunnel also stays open while it is idle.
+        server = max(0.0, row['took'] - max(row['total_wait'] or 0, row['wait']))
+        line += f'; of {text.seconds(row["took"])} in all, {text.seconds(server)} were server, transfer and idle'
+    figures = [f'{row["quanta"]} quanta'] if row['quanta'] is not None else []
+    if row['window'] is not None and row['window_limit'] is not None:
+        figures.append(f'{row["window"]:g} of {row["window_limit"]:.2f} responses under way at its release')
+    return f'{line}; for engineers: {", ".join(figures)}' if figures else line
 
 
 def _clock(stamp):

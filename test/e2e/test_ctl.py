@@ -61,9 +61,9 @@ def held(slow_link, ctl):
 
 
 def test_status_and_top(held, ctl):
-    first, second, *_ = ctl('status').splitlines()
+    first, *_, last = ctl('status').splitlines()
     assert re.search(r'\. 1 user waits, for [0-9.]+ m?s, of class bronze\.', first)
-    assert second == 'now        2 wait and the window is full (W is 1 of W+ 1.00)'
+    assert last.startswith('for engineers: 2 wait and the window is full (W is 1 of W+ 1.00); 1 of 1.00 responses')
     (frame,) = [json.loads(line) for line in ctl('top', '--count', '1', '--json').splitlines()]
     assert [row['queued'] for row in frame['classes']] == [0, 0, 2]
     assert {row['user'] for row in frame['held']} == {held.of('bronze')[0].v4}

@@ -296,3 +296,7 @@ def test_the_mode_of_the_file_is_kept(own):
     own.own.chmod(0o640)
     own.run('set', 'rate', '1Mbit')
     assert own.own.stat().st_mode & 0o777 == 0o640
+
+
+def test_rates_are_said_as_people_say_them(own):
+    assert 'rate is 4.8 Mbit/s instead of 20 Mbit/s' in own.run('set', 'rate', '4800kbit')[1]

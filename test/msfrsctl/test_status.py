@@ -3,7 +3,7 @@
 import pytest
 from conftest import BUSY, OFF, QUOTA
 
-from msfrsctl import manager
+from msfrsctl import manager, text
 from msfrsctl.errors import CtlError
 
 
@@ -11,8 +11,9 @@ def test_says_why_requests_are_held(gateway):
     code, said = gateway.run('status')
     assert code == 0
     assert said.startswith('The link is idle. 2 users wait, the longest for 44 ms: 1 of bronze, 1 of gold. Nothing is '
-                           'wrong.\nnow        3 wait and the window is full (W is 1 of W+ 1.00)\n')
-    assert '2 Mbit/s at wan0' in said and '1 of 1.00 slots taken' in said
+                           'wrong.\nlink       2 Mbit/s at wan0, 0% used')
+    assert said.endswith('\n\nfor engineers: 3 wait and the window is full (W is 1 of W+ 1.00); 1 of 1.00 responses under '
+                         'way\n')
     rows = {line.split()[0]: line.split() for line in said.splitlines() if line[:6].strip() in ('gold', 'silver',
                                                                                                'bronze')}
     assert rows['gold'][1:4] == ['4', '1', '1'] and rows['bronze'][1] == '(default)'
@@ -37,7 +38,7 @@ def test_says_what_squid_says_and_not_that_nothing_is_held(gateway):
     sentence = 'weights not enforced yet, because each response has a slot (W is 3 of W+ 2.45)'
     gateway.machine.pages['msfrs'] = BUSY.replace(BUSY.splitlines()[2], f'holding: no, because {sentence}')
     for said in (gateway.run('status')[1], gateway.run('top', '--count', '1')[1]):
-        assert f'{sentence}\n' in said
+        assert sentence in said
         assert 'holding' not in said
 
 
@@ -50,7 +51,7 @@ def test_nothing_is_scheduled(gateway):
 def test_each_worker_has_a_part(gateway):
     gateway.machine.pages['msfrs'] = f'---\nkid: 1\n{BUSY}---\nkid: 2\n{OFF}'
     said = gateway.run('status')[1]
-    assert '\nworker 1\nnow        3 wait' in said and said.endswith('worker 2\nnow        msfrs is off\n')
+    assert '\nworker 1\nlink       2 Mbit/s' in said and said.endswith('worker 2\nnow        msfrs is off\n')
 
 
 def test_workers_that_cannot_share_the_link(gateway):
@@ -100,3 +101,11 @@ def test_a_missing_squid_conf(gateway, capsys):
     gateway.conf.unlink()
     assert gateway.run('status')[0] == 2
     assert '--squid-conf FILE' in capsys.readouterr().err
+
+
+def test_words_of_small_times_and_hours():
+    """A time that is not 0 is not said to be 0."""
+    assert [text.seconds(value) for value in (0, 0.00004, 0.0004, 0.0006, 0.044)] == ['0 ms', '0.04 ms', '0.4 ms',
+                                                                                      '1 ms', '44 ms']
+    assert text.quota({'bytes': 3 << 20, 'period': 'hour'}) == '3.0 MB an hour'
+    assert text.quota({'bytes': 3 << 20, 'period': 'day'}) == '3.0 MB a day'

@@ -35,7 +35,7 @@ def test_who_is_held_now(gateway):
         '  What to do: the link is not full, and still something waits; if that lasts longer than some seconds, see '
         'msfrsctl doctor.',
         '  For engineers: 3 wait and the window is full (W is 1 of W+ 1.00); 1 of 1.00 slots.',
-        '  198.19.1.1 of 198.18.16.1, class gold, waits to go out for 44 ms: 3 of 3 by waiting time']
+        '  198.19.1.1 of 198.18.16.1, class gold, waits for its turn for 44 ms: 3 of 3 by waiting time']
     (entry,) = gateway.data('why', '198.18.16.1')['live']['held']
     assert (entry['place'], entry['of']) == (3, 3)
 
@@ -109,8 +109,8 @@ def test_what_held_it_lately(gateway):
     assert said.startswith('Requests are not scheduled now: msfrs is off, or has failed; see cache.log.\n10.20.1.7: Nothing '
                            'is held here: msfrs is off.\n')
     assert 'access.log: the last 2 requests of 10.20.1.7' in said
-    assert 'class bronze, waited 1.2 s (window 12 of 11.62 when it went out), paused 196 ms in all, 4.9 KB in 3 ' \
-           'quanta; of 3.0 s in all, 1.6 s were server, transfer and idle' in said
+    assert 'class bronze, waited 1.2 s, paused 196 ms in all, received 4.9 KB; of 3.0 s in all, 1.6 s were server, ' \
+           'transfer and idle; for engineers: 3 quanta, 12 of 11.62 responses under way at its release\n' in said
     assert [row['wait'] for row in gateway.data('why', '10.20.1.7')['log']['requests']] == [1.204, 0.01]
 
 
