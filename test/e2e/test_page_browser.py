@@ -108,6 +108,27 @@ def test_a_browser(full, browser, directory, name, width, dark):
     print(f'first paint after {paint:.0f} ms')
 
 
+def test_the_legend_has_the_dashes_of_the_lines(full, browser):
+    """By the pixels of each sample: the times that it begins anew after a gap."""
+    browser.open(URL)
+    browser.wait_until(READY)
+    browser.wait_until('Chart.getChart(document.querySelector("#plot-link canvas")).data.datasets.length === 4')
+    pieces = browser.evaluate('''(({ legend, canvas, ctx, currentDevicePixelRatio: ratio }) => (
+        legend.legendHitBoxes.map(({ left, top, height }) => {
+            const [x, y, width] = [left, top + height / 2 - 3, 28].map((at) => Math.round(at * ratio));
+            const { data } = ctx.getImageData(x, y, width, Math.round(6 * ratio));
+            const ink = Array.from({ length: width }, (_, n) => {
+                let sum = 0;
+                for (let at = 4 * n + 3; at < data.length; at += 4 * width)
+                    sum += data[at];
+                return sum;
+            });
+            const most = Math.max(...ink);
+            return ink.filter((here, n) => here > most / 2 && !(ink[n - 1] > most / 2)).length;
+        })))(Chart.getChart(document.querySelector("#plot-link canvas")))''')
+    assert pieces[0] == 1 and pieces[1] == 3 and pieces[2] >= 6 and pieces[3] >= 4, pieces
+
+
 def test_a_browser_while_squid_is_down(full, browser, directory, manager):
     """Stale figures are grey and show their age."""
     def grey(part):

@@ -24,6 +24,12 @@ let classOrder = [];
 // A colour of page.css, which adapts it to light and dark mode.
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+// The legend's entries, each with a sample of its line. (The default is a box, whose outline fills the gaps of a dash.)
+const samples = (chart) => Chart.defaults.plugins.legend.labels.generateLabels(chart).map((entry) => {
+    const { borderColor, borderDash, borderWidth = 2 } = chart.data.datasets[entry.datasetIndex];
+    return { ...entry, pointStyle: 'line', strokeStyle: borderColor, lineDash: borderDash, lineWidth: borderWidth };
+});
+
 class PastHour {
     constructor() { this.columns = new Map(); }
 
@@ -94,7 +100,8 @@ class Plot {
                 elements: { point: { radius: 0 }, line: { borderWidth: 2 } },
                 plugins: {
                     legend: { onClick: null, position: 'bottom',
-                              labels: { boxWidth: 28, boxHeight: 0, color: () => colour('--text') } },
+                              labels: { boxHeight: 8, color: () => colour('--text'), usePointStyle: true,
+                                        pointStyleWidth: 28, generateLabels: samples } },
                     tooltip: { callbacks: { title: ([item]) => `${(-item.parsed.x).toFixed(1)} minutes ago` } },
                 },
                 scales: {
