@@ -18,14 +18,11 @@ def gather(options, site):
         if problem.code != FAILED:
             raise
         said = {'light': 'amber', 'text': str(problem)}      # without msfrs-why the figures are as good
-    if said['light'] == 'red':      # what bypasses Squid then is everything, or nothing
-        try:
-            return {'overall': said, 'bypass': None, 'workers': site.reports}
-        except SilentError as problem:
-            raise CtlError(said['text'], problem.code) from None
-    past = bypass.look(site)
+    try:
+        past = bypass.look(site)
+    except SilentError as problem:
+        raise CtlError(said['text'], problem.code) from None if said['light'] == 'red' else problem
     return {'overall': said, 'bypass': past and past._asdict(), 'workers': site.reports}
-
 
 
 def show(data):

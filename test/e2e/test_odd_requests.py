@@ -101,7 +101,7 @@ def test_a_protocol_that_was_changed_and_a_client_who_leaves(link):
     gateway.wait_until(lambda: fetch.received, fetch)
     hold_up(link, 'upgraded')
     gateway.wait_for(queued=0, paused=1, in_flight=1)
-    fetch.abort()
+    fetch.abort(reset=True)
     gateway.wait_for(queued=0, paused=0, in_flight=1)
     link.origin.open_gate('upgraded')
 
