@@ -157,7 +157,8 @@ def test_a_boost_acts_on_open_downloads(settable, ctl):
     gateway.rest()
 
 
-@pytest.mark.parametrize('workers', [pytest.param(count, marks=pytest.mark.link(rate_bps=4e6, workers=count))
+@pytest.mark.parametrize('workers', [pytest.param(count, marks=pytest.mark.link(rate_bps=4e6, workers=count,
+                                                                             at_once=True))
                                      for count in (1, 2)])
 def test_nobody_is_refused_while_something_is_set(settable, ctl, workers):
     """Users who open connections all the time."""
