@@ -109,7 +109,7 @@ def test_a_browser(full, browser, directory, name, width, dark):
 
 
 def test_the_legend_has_the_dashes_of_the_lines(full, browser):
-    """By the pixels of each sample: the times that it begins anew after a gap."""
+    """By the pixels of each sample: how often it begins again after a gap."""
     browser.open(URL)
     browser.wait_until(READY)
     browser.wait_until('Chart.getChart(document.querySelector("#plot-link canvas")).data.datasets.length === 4')
