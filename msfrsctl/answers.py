@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .errors import WRONG, CtlError
 from .site import means
-from .units import NUMBER, canonical, is_weight, rate_of
+from .units import NUMBER, is_weight, rate_of, typed_rate
 
 NAME = re.compile(r'[A-Za-z0-9_.-]{1,32}')
 CLASS = re.compile(rf'({NAME.pattern})={NUMBER}(?:=(\S+))?')
@@ -113,13 +113,13 @@ def words(said):
 
 
 def _rate(name):
-    return lambda said: canonical(rate_of(said.replace(',', '.'), name))
+    return lambda said: typed_rate(said, name)
 
 
 def _rate_or_auto(said):
     if said.strip().lower() == 'auto':
         return 'auto'
-    return canonical(rate_of(said.replace(',', '.')))      # a decimal comma
+    return typed_rate(said)
 
 
 def _one_of(name, *allowed):

@@ -44,15 +44,20 @@ def publish(site, *faults):
         site.system.write(site.faults_path, text)
 
 
+def publish_again(site):
+    """The same with those that are published, after off or prove has begun or ended."""
+    publish(site, *published(site) or ())
+
+
 def _sorted(faults):
     return sorted(dict.fromkeys(faults), key=lambda fault: CODES.index(fault.code))
 
 
 def off(site):
-    stamp = (site.system.read(site.off_path) or '').strip()
-    if site.system.read(site.off_path) is None:
+    stamp = site.system.read(site.off_path)
+    if stamp is None:
         return []
-    since = f' since {clock(site, float(stamp))}' if stamp.isdigit() else ''
+    since = f' since {clock(site, float(stamp))}' if stamp.strip().isdigit() else ''
     return [Fault(OFF, f'Off{since} by msfrsctl off: new connections of users go past Squid. To end it: msfrsctl on.')]
 
 

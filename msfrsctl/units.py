@@ -47,6 +47,11 @@ def canonical(bits):
                 size == 1)
 
 
+def typed_rate(text, name='rate'):
+    """A rate as people type it, with a decimal comma, too, in the form that files have."""
+    return canonical(rate_of(text.replace(',', '.'), name))
+
+
 def is_weight(text):
     """Whether a text is a weight that Squid takes."""
     return bool(re.fullmatch(NUMBER, text)) and 0.001 <= float(text) <= 10000

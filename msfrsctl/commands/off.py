@@ -12,7 +12,7 @@ def gather(_options, site):
     if not site.system.exists(site.off_path):
         site.system.write(site.off_path, f'{site.system.now():.0f}\n')
     interception.stop_unit(site)
-    faults.publish(site, *faults.published(site) or ())
+    faults.publish_again(site)
     return {'interception': False}
 
 

@@ -72,12 +72,12 @@ def _announced(site, begun):
     """status, why and the page say meanwhile that a test runs."""
     site.system.make_directory(os.path.dirname(site.test_path))
     site.system.write(site.test_path, f'{os.getpid()} {begun:.0f}\n')
-    faults.publish(site, *faults.published(site) or ())
+    faults.publish_again(site)
     try:
         yield
     finally:
         site.system.remove(site.test_path)
-        faults.publish(site, *faults.published(site) or ())
+        faults.publish_again(site)
 
 
 def _check(site, ping):

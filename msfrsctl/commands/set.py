@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from .. import text
 from ..errors import WRONG, CtlError
 from ..own import Change, OwnFile, path_of
-from ..units import canonical, is_weight, rate_of, time_of
+from ..units import is_weight, rate_of, time_of, typed_rate
 from ..users import user_of
 
 HELP = 'change rate, weight, quota or one user\'s class for a time, while Squid runs'
@@ -124,7 +124,7 @@ def _make(options, site, own, now):
 
 
 def _rate(options, site, own, change):
-    change.now = canonical(rate_of(options.value.replace(',', '.')))
+    change.now = typed_rate(options.value)
     line = site.conf.last('msfrs_link')
     if line and line.option('rate') == 'auto':
         raise CtlError(f'{line.where}: with rate=auto the rate is found; change min= and max= there')
