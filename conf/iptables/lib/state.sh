@@ -60,23 +60,24 @@ undo_records() { # place, lines of `records`
 # Removes a table that `up` created and that is unused now. Legacy iptables cannot remove one, and nft's needs the
 # program nft for it; an empty table that stays has no effect.
 drop_table() { # place table
-    local family=ip text
-    [[ $1 == 4* ]] || family=ip6
+    local text
     with_nft "$1" || return 0
     text=$("$(tool "$1" save)" -t "$2" 2>/dev/null | grep -v '^#')
     [[ $text == "*$2"* ]] && ! grep -qvE '^(\*|COMMIT$|:[A-Z]+ ACCEPT )' <<<"$text" || return 0
-    nft delete table $family "$2" 2>/dev/null
+    nft delete table "$(nft_family "$1")" "$2" 2>/dev/null
 }
+
+nft_family() { if [[ $1 == 4* ]]; then echo ip; else echo ip6; fi; } # place
 
 # Whether this kind of iptables is nft's, and the program nft is there.
 with_nft() { command -v nft >/dev/null && [[ $("$(tool "$1")" -V) == *nf_tables* ]]; } # place
 
 # Removes a base chain that `up` created in a table of others, if it is as new. nft refuses one that has rules.
 drop_chain() { # place table chain
-    local family=ip
-    [[ $1 == 4* ]] || family=ip6
-    with_nft "$1" && [[ $(nft list chain $family "$2" "$3" 2>/dev/null) == *'policy accept;'* ]] || return 0
-    nft delete chain $family "$2" "$3" 2>/dev/null || return 0
+    local family
+    family=$(nft_family "$1")
+    with_nft "$1" && [[ $(nft list chain "$family" "$2" "$3" 2>/dev/null) == *'policy accept;'* ]] || return 0
+    nft delete chain "$family" "$2" "$3" 2>/dev/null || return 0
 }
 
 declare -A NOW=() WANT=() TABLES_NOW=() ROUTES_NOW=() ROUTES_WANT=() NEW_RECORDS=()
@@ -179,12 +180,12 @@ new_tables() { # rules wanted, tables there now
 
 # Base chains that the rules need and that a table of others does not have: iptables-nft makes them.
 new_chains() { # place, old records
-    local table chain family=ip
-    [[ $1 == 4* ]] || family=ip6
+    local table chain family
+    family=$(nft_family "$1")
     with_nft "$1" || return 0
     while read -r table chain; do
         ! grep -qx "table=$table" <<<"$2" && grep -qx "$table" <<<"${TABLES_NOW[$1]}" || continue
-        nft list chain $family "$table" "$chain" >/dev/null 2>&1 || echo "chain=$table/$chain"
+        nft list chain "$family" "$table" "$chain" >/dev/null 2>&1 || echo "chain=$table/$chain"
     done < <(sed -nE 's/^([a-z]+) -I ([^ ]+) .*/\1 \2/p' <<<"${WANT[$1]}" | sort -u)
 }
 
