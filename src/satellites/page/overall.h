@@ -21,8 +21,8 @@ struct Judgement {
     std::string text; ///< plain words for the administrator
 };
 
-/// The verdict: the worst that is known, else how full the link is and who waits. The first line of msfrsctl status and
-/// why, and of the page.
+/// The verdict: the worst known fault, else the use of the link and the users that wait. The first line of msfrsctl
+/// status, of msfrsctl why and of the page.
 /// \param since when the link became full, such as "since 14:02"; empty: not known, or less than a minute ago
 /// \param silent why there are no figures of Squid; empty: there are
 Judgement Overall(const Situation &, const std::string &since, const std::string &silent = {});
