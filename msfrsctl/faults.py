@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is wrong with the gateway as a whole and Squid cannot know, worst first. lookout.py finds it for `msfrsctl watch`,
-which publishes it; off, on and prove publish what they change. src/satellites/page/overall.cc alone makes of it the
-first sentence of status, why and msfrs-page."""
+"""What is wrong with the gateway as a whole and Squid cannot know, worst first. lookout.py finds it for `msfrsctl
+watch`, which publishes it; off, on and prove publish what they change. src/satellites/page/overall.cc alone makes of it
+the first sentence of status, why and msfrs-page; Squid's metrics have all of it."""
 import time
 from collections import namedtuple
 
@@ -66,8 +66,8 @@ def test(site):
     pid, _, since = (site.system.read(site.test_path) or '').strip().partition(' ')
     if not pid.isdigit() or not site.system.exists(f'/proc/{pid}'):
         return []
-    return [Fault(TEST, f'A test runs since {clock(site, float(since))}, msfrsctl prove: it turns scheduling off and on '
-                        f'by turns.')]
+    return [Fault(TEST, f'A test runs since {clock(site, float(since))}, msfrsctl prove: it turns scheduling off and '
+                        f'on by turns.')]
 
 
 def clock(site, stamp):
@@ -84,4 +84,5 @@ def log(site):
     free = site.system.free(path)
     if free is None or free >= LEAST_FREE:
         return []
-    return [Fault(LOG, f'The file system of {path} is full: requests are served, but not logged. To do: make room there.')]
+    return [Fault(LOG, f'The file system of {path} is full: requests are served, but not logged. To do: make room '
+                       f'there.')]

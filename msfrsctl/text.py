@@ -53,7 +53,7 @@ def amount(number):
 def seconds(value):
     """A time, for people."""
     if 0 < value < 0.0005:
-        return f'{value * 1000:.1g} ms'     # 0 ms would say that there is none
+        return '< 1 ms'     # 0 ms would say that there is none
     if value < 1:
         return f'{value * 1000:.0f} ms'
     return f'{value:.1f} s' if value < 100 else duration(value)
@@ -79,5 +79,5 @@ def because(report):
 
 
 def quota(row):
-    """`1.0 GB a day`, of a quota in mgr:msfrs."""
-    return f'{amount(row["bytes"])} {"an" if row["period"] == "hour" else "a"} {safe(row["period"])}'
+    """`1.0 GB per day`, of a quota in mgr:msfrs."""
+    return f'{amount(row["bytes"])} per {safe(row["period"])}'

@@ -108,7 +108,7 @@ void GatewayReport::printYaml(std::ostream &out) const
         other.printYaml(out << "---\n");
 }
 
-void GatewayReport::printMetrics(std::ostream &out) const
+void GatewayReport::printMetrics(std::ostream &out, const std::vector<Fault> &faults) const
 {
     Metrics all(out, "");
     auto links = *this;
@@ -118,6 +118,12 @@ void GatewayReport::printMetrics(std::ostream &out) const
             JoinRows(TableOf(part), links.rows(part), other.rows(part));
     }
     all.gauge("msfrs_scheduling", "1 while requests are scheduled.", links.scheduling_);
+    if (!faults.empty()) {
+        auto family = all.family("msfrs_fault", MetricKind::Gauge,
+                                 "1 for what is wrong with the gateway as a whole, in the words of msfrsctl status.");
+        for (const auto &[code, text] : faults)
+            family.sample({Label("code", code), Label("text", text)}, 1);
+    }
     for (const auto part : All)
         PrintFamilies(all, TableOf(part), links.rows(part));
     all.end();

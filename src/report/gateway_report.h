@@ -3,6 +3,7 @@
 /// The report of a gateway that schedules requests: of one process, or of several workers together.
 #pragma once
 
+#include "report/faults.h"
 #include "report/gateway_tables.h"
 #include "report/snapshot.h"
 
@@ -32,7 +33,8 @@ public:
     static GatewayReport Read(const std::string &bytes);
 
     void printYaml(std::ostream &) const;
-    void printMetrics(std::ostream &) const;
+    /// \param faults of the gateway as a whole
+    void printMetrics(std::ostream &, const std::vector<Fault> &faults = {}) const;
 
 private:
     Rows &rows(const Part part) { return parts_[part]; }

@@ -114,7 +114,7 @@ def test_who_has_had_a_quota(page, manager):
     assert (quota['class'], quota['over'], quota['users_over'], quota['ends_in']) == ('gold', 'bronze', 2, 12000)
     assert quota['most'] == [{'user': '10.0.0.2', 'name': '', 'bytes': 3e6},
                              {'user': '10.0.0.1', 'name': '', 'bytes': 1000}]
-    assert ('Quota: 2.9 MB of the 1.0 MB a day of class gold are used, so class bronze serves this user for another '
+    assert ('Quota: 2.9 MB of the 1.0 MB per day of class gold are used, so class bronze serves this user for another '
             '3 h 20 min.') in page.json('/user.json?name=10.0.0.2')['why']
 
 

@@ -208,7 +208,7 @@ def test_what_comes_beside_squid_counts(link):
 
 
 #: The explanation, on the page and in a terminal.
-GOES_ON = 'of the 1.0 MB a day of class gold are used, so class bulk serves this user for another '
+GOES_ON = 'of the 1.0 MB per day of class gold are used, so class bulk serves this user for another '
 
 
 def test_it_is_seen(link):
@@ -221,7 +221,7 @@ def test_it_is_seen(link):
         assert shown['most'][0]['user'] == user
         assert [said for said in page.json(f'/user.json?name={user}')['why'] if GOES_ON in said]
     ctl = Ctl(link)
-    assert 'gold: 1.0 MB a day for each user; used up by 1 of 1 user, in class bulk' in ctl('status')
+    assert 'gold: 1.0 MB per day for each user; used up by 1 of 1 user, in class bulk' in ctl('status')
     said = ctl('why', user)
     assert GOES_ON in said
     assert 'class bulk (the quota of gold is used up), waited' in said

@@ -139,7 +139,7 @@ def test_who_is_killed_takes_no_count_along(slow_link):
     for port in (FIRST, SECOND):
         assert fetch(link, gold, port, 10) == ('bulk', 'gold')
     said = Ctl(link)
-    assert 'gold: 4.0 MB a day for each user; used up by 1 of 1 user, in class bulk' in said('status')
+    assert 'gold: 4.0 MB per day for each user; used up by 1 of 1 user, in class bulk' in said('status')
     gateway.rest()
 
 

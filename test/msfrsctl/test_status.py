@@ -24,7 +24,7 @@ def test_says_why_requests_are_held(gateway):
 def test_says_who_has_had_a_quota(gateway):
     assert 'quota' not in gateway.run('status')[1]
     gateway.machine.pages['msfrs'] = BUSY.replace('\n# who waits', f'\n{QUOTA}# who waits', 1)
-    assert ('quota      bronze: 5.0 GB a day for each user; used up by 1 of 3 users, in class bulk\\x1b for '
+    assert ('quota      bronze: 5.0 GB per day for each user; used up by 1 of 3 users, in class bulk\\x1b for '
             'another 3 h 20 min') in gateway.run('status')[1]
 
 
@@ -105,7 +105,7 @@ def test_a_missing_squid_conf(gateway, capsys):
 
 def test_words_of_small_times_and_hours():
     """A time that is not 0 is not said to be 0."""
-    assert [text.seconds(value) for value in (0, 0.00004, 0.0004, 0.0006, 0.044)] == ['0 ms', '0.04 ms', '0.4 ms',
+    assert [text.seconds(value) for value in (0, 0.00004, 0.0004, 0.0006, 0.044)] == ['0 ms', '< 1 ms', '< 1 ms',
                                                                                       '1 ms', '44 ms']
-    assert text.quota({'bytes': 3 << 20, 'period': 'hour'}) == '3.0 MB an hour'
-    assert text.quota({'bytes': 3 << 20, 'period': 'day'}) == '3.0 MB a day'
+    assert text.quota({'bytes': 3 << 20, 'period': 'hour'}) == '3.0 MB per hour'
+    assert text.quota({'bytes': 3 << 20, 'period': 'day'}) == '3.0 MB per day'

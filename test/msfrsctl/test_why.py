@@ -118,10 +118,10 @@ def test_a_quota_that_is_used_up(gateway):
     gateway.machine.pages['msfrs'] = BUSY.replace('\n# who waits', f'\n{QUOTA}# who waits', 1)
     gateway.log.write_text(line(100, cls='bulk', over='bronze'))
     said = gateway.run('why', '10.20.1.7')[1]
-    assert ('Quota: 6.0 GB of the 5.0 GB a day of class bronze are used, so class bulk\\x1b serves this user for '
+    assert ('Quota: 6.0 GB of the 5.0 GB per day of class bronze are used, so class bulk\\x1b serves this user for '
             'another 3 h 20 min.') in said
     assert 'class bulk (the quota of bronze is used up), waited 1.2 s' in said
-    assert 'Quota: 1.0 MB of the 5.0 GB a day of class bronze are used.\n' in gateway.run('why', '198.18.16.1')[1]
+    assert 'Quota: 1.0 MB of the 5.0 GB per day of class bronze are used.\n' in gateway.run('why', '198.18.16.1')[1]
     assert gateway.data('why', '10.20.1.7')['log']['requests'][0]['over_quota'] == 'bronze'
 
 

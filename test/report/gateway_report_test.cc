@@ -21,10 +21,10 @@ std::string Yaml(const GatewayReport &r)
     return out.str();
 }
 
-std::string OpenMetrics(const GatewayReport &r)
+std::string OpenMetrics(const GatewayReport &r, const std::vector<report::Fault> &faults = {})
 {
     std::ostringstream out;
-    r.printMetrics(out);
+    r.printMetrics(out, faults);
     return out.str();
 }
 
@@ -57,10 +57,20 @@ GatewayReport Joined(const Snapshot &one, const Snapshot &other)
     return all;
 }
 
+const std::vector<report::Fault> Faults = {{"off", "Off since 14:02 by msfrsctl off."}, {"log", "\"/var\" is full."}};
+
+TEST(GatewayReport, MetricsHaveTheFaultsOfTheGateway)
+{
+    const auto text = OpenMetrics(GatewayReport(), Faults); // also while nothing is scheduled
+    EXPECT_EQ(Lines(text, {"msfrs_fault{"}), "msfrs_fault{code=\"off\",text=\"Off since 14:02 by msfrsctl off.\"} 1\n"
+                                            "msfrs_fault{code=\"log\",text=\"\\\"/var\\\" is full.\"} 1\n");
+    EXPECT_EQ(OpenMetrics(GatewayReport()).find("msfrs_fault"), std::string::npos);
+}
+
 TEST(GatewayReport, EveryFigure)
 {
     EXPECT_EQ(Yaml(GatewayReport(Example())), Content("gateway.yaml"));
-    EXPECT_EQ(OpenMetrics(GatewayReport(Example())), Content("gateway.metrics"));
+    EXPECT_EQ(OpenMetrics(GatewayReport(Example()), Faults), Content("gateway.metrics"));
 }
 
 TEST(GatewayReport, NothingScheduled)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "config/keywords.h"
+#include "report/faults.h"
 
 #include <cstdint>
 #include <iosfwd>
@@ -37,7 +38,7 @@ struct Config {
     std::vector<std::string> hosts; ///< names for the page in browsers, in addition to addresses
     std::string tokenFile;          ///< empty: no token required
     std::string boosts;             ///< directory for requests of boosts, which msfrsctl grants; empty: none
-    std::string faults = "/run/msfrsctl/faults"; ///< what msfrsctl watch has found
+    std::string faults = report::FaultsFile; ///< what msfrsctl watch has found
     std::string history;            ///< file of the last hour; empty: none
     std::string web;                ///< directory of the page's files
     std::string chart = "/usr/share/javascript/chart.js/chart.min.js"; ///< of Debian's libjs-chart.js

@@ -247,12 +247,13 @@ std::string Figures::ownJson(const std::string &address, const std::string &trou
     if (const auto hardware = names_.hardwareOf(address); users.find(user).empty() && !users.find(hardware).empty())
         user = hardware;
     const auto answer = WhySlow(situation_, user, Who::User);
+    const auto overall = verdict(trouble);
     Json json;
     json.object().key("address").string(address).key("name").string(names_.of(user));
     json.key("trouble").boolean(!trouble.empty()).key("age").number(age).key("reason").string(CodeOf(answer.reason));
     json.key("waiting").number(answer.waiting);
     json.key("longest").number(answer.held.empty() ? std::nullopt : std::optional(answer.held.front()->waited));
-    json.key("gateway").string(situation_.faults.empty() ? "" : situation_.faults.front().code);
+    json.key("gateway").string(overall.state).key("light").string(CodeOf(overall.light));
     json.key("link").object().key("rate").number(gateway.capacity).key("used").number(Used(situation_));
     json.key("queue").number(gateway.queue.value_or(0) >= LongQueue ? gateway.queue : std::nullopt).end('}');
     json.key("classes").array();

@@ -14,7 +14,8 @@ namespace {
 
 const Fault *Find(const Situation &now, const char *const code)
 {
-    const auto found = std::find_if(now.faults.begin(), now.faults.end(), [&](const Fault &f) { return f.code == code; });
+    const auto found =
+        std::find_if(now.faults.begin(), now.faults.end(), [&](const Fault &f) { return f.code == code; });
     return found == now.faults.end() ? nullptr : &*found;
 }
 
@@ -132,23 +133,26 @@ const char *CodeOf(const Light light)
 Judgement Overall(const Situation &now, const std::string &since, const std::string &silent)
 {
     if (const auto *const off = Find(now, "off"))
-        return {Light::Red, off->text};
+        return {Light::Red, off->text, off->code};
     if (!silent.empty())
-        return {Light::Red, silent};
+        return {Light::Red, silent, "silent"};
     if (const auto *const unreachable = Find(now, "unreachable"))
-        return {Light::Red, unreachable->text};
+        return {Light::Red, unreachable->text, unreachable->code};
     if (!now.gateway.scheduling)
-        return {Light::Red, "Requests are not scheduled now: msfrs is off, or has failed; see cache.log."};
+        return {Light::Red, "Requests are not scheduled now: msfrs is off, or has failed; see cache.log.",
+                "unscheduled"};
     if (const auto rate = RateTrouble(now); !rate.empty())
-        return {Light::Amber, rate};
+        return {Light::Amber, rate, "rate"};
     if (!now.faults.empty())
-        return {Light::Amber, now.faults.front().text};
+        return {Light::Amber, now.faults.front().text, now.faults.front().code};
     const auto trouble = TroubleText(now);
     const auto text = LinkText(now, since) + " " + WaitingText(now);
     if (!trouble.empty())
-        return {Light::Amber, text + " " + trouble};
+        return {Light::Amber, text + " " + trouble, "trouble"};
     // A page that waits longer than this is a matter of the rate or the number of users, not of msfrs; but not nothing.
-    return Longest(now) > UsedOver ? Judgement{Light::Amber, text} : Judgement{Light::Green, text + " Nothing is wrong."};
+    if (Longest(now) > UsedOver)
+        return {Light::Amber, text, "waits"};
+    return {Light::Green, text + " Nothing is wrong.", Used(now) >= Full ? "full" : "room"};
 }
 
 } // namespace msfrs::page

@@ -18,11 +18,13 @@ const char *CodeOf(Light);
 
 struct Judgement {
     Light light;
-    std::string text; ///< plain words for the administrator
+    std::string text;  ///< plain words for the administrator
+    std::string state; ///< what they are about, for words to others: silent, unscheduled, rate, trouble, waits, full,
+                       ///< room, or the code of a fault
 };
 
 /// The verdict: the worst known fault, else the use of the link and the users that wait. The first line of msfrsctl
-/// status, of msfrsctl why and of the page.
+/// status, of msfrsctl why and of the page; the users' page has words of its own for its state.
 /// \param since when the link became full, such as "since 14:02"; empty: not known, or less than a minute ago
 /// \param silent why there are no figures of Squid; empty: there are
 Judgement Overall(const Situation &, const std::string &since, const std::string &silent = {});

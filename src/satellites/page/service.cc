@@ -189,7 +189,7 @@ void Service::polled(const std::string &why)
     if (why != prepared_.trouble)
         log_(why.empty() ? "Squid at " + config_.squid.text() + " answers" : why);
     prepared_.trouble = why;
-    figures_.takeFaults(FaultsOf(config_.faults));
+    figures_.takeFaults(report::FaultsOf(config_.faults));
     const auto wall = WallSeconds();
     if (!why.empty())
         figures_.history().advance(wall);

@@ -3,11 +3,13 @@
 /// The known state of the gateway, and the judgements that all sentences about it share.
 #pragma once
 
-#include "satellites/page/faults.h"
+#include "report/faults.h"
 #include "satellites/page/gateway.h"
 #include "satellites/page/users.h"
 
 namespace msfrs::page {
+
+using report::Fault;
 
 struct Situation {
     GatewayState gateway;

@@ -245,7 +245,7 @@ void Writer::findQuotas()
 void Writer::sayQuotas()
 {
     for (const auto &[quota, had, over] : answer_.quotas) {
-        const auto all = Size(quota->bytes) + " a " + quota->period + " of class " + quota->cls;
+        const auto all = Size(quota->bytes) + " per " + quota->period + " of class " + quota->cls;
         if (had)
             say("Quota: " + Size(*had) + " of the " + all + " are used" +
                 (over ? ", so class " + quota->over + " serves this user for another " + Duration(quota->endsIn) : "") +
@@ -303,7 +303,10 @@ void Writer::sayServer()
     if (base <= 0)
         return;
     say("Server: round trips take " + Seconds(base) +
-        (gateway_.queue ? ", and the queue at the provider adds " + Seconds(queue) + " to each" : "") + ".");
+        (!gateway_.queue         ? ""
+             : queue < Instant ? ", and the queue at the provider adds nothing"
+                               : ", and the queue at the provider adds " + Seconds(queue) + " to each") +
+        ".");
     if (queue >= LongQueue)
         todo_.emplace_back("the queue at the provider is long: " + CauseOfQueue(now_));
 }
@@ -323,7 +326,7 @@ void Writer::sayFigures()
 {
     const auto because = Because(now_.report);
     say("For engineers: " + (because.empty() ? "" : because + "; ") + Fixed(gateway_.outstanding) + " of " +
-        Fixed(gateway_.limit, 2) + " slots.");
+        Fixed(gateway_.limit, 2) + " slots are taken.");
 }
 
 void Writer::sayRefusals()

@@ -13,10 +13,11 @@ namespace {
 
 constexpr const char *Usage = R"(Usage: msfrs-why NAME | --overall
 Explains, as JSON, why a user, host or transaction is slow, like /user.json of msfrs-page (docs/user/page.md). msfrsctl
-why runs it. With --overall, the verdict on the whole gateway, as msfrsctl status has it. Standard input has pages of Squid's cache manager, each after a line with its kind, the time of the request
-(seconds of a monotonic clock) and its length in bytes:
+why runs it. With --overall, the verdict on the whole gateway, as msfrsctl status has it.
 
-  metrics|report|users SECONDS BYTES     a page
+Standard input has sections, each after a line with its kind, a time (seconds of a monotonic clock) and its length:
+
+  metrics|report|users SECONDS BYTES     a page of Squid's cache manager, and when it was requested
   silent SECONDS BYTES                   ADDRESS:PORT at which Squid does not answer
   faults SECONDS BYTES                   lines of msfrsctl/faults.py
 )";
@@ -42,7 +43,7 @@ std::string Take(Figures &figures, std::istream &in)
         else if (kind == "users")
             figures.takeUsers(text, seconds, 0);
         else if (kind == "faults")
-            figures.takeFaults(ReadFaults(text));
+            figures.takeFaults(report::ReadFaults(text));
         else if (kind == "silent")
             trouble = SilentText(text);
         else

@@ -25,7 +25,9 @@ std::string Weight(const double weight)
 
 std::string Seconds(const double seconds)
 {
-    return seconds < 1 ? Fixed(1000 * seconds) + " ms" : Fixed(seconds, 1) + " s";
+    return seconds < Instant ? "less than 1 ms"
+        : seconds < 1        ? Fixed(1000 * seconds) + " ms"
+                             : Fixed(seconds, 1) + " s";
 }
 
 std::string Counted(const double n, const char *const one)

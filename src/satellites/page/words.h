@@ -12,6 +12,8 @@ std::string Percent(double share);
 std::string Fixed(double number, int decimals = 0);
 /// A weight without trailing zeros.
 std::string Weight(double weight);
+/// Times below this are "less than 1 ms", s: 0 ms would say that there is none.
+constexpr double Instant = 0.0005;
 /// "40 ms", "2.5 s"
 std::string Seconds(double seconds);
 /// "1 request", "2 requests"

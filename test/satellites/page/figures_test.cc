@@ -210,6 +210,7 @@ TEST(Figures, AUserSeesItselfOnly)
     EXPECT_TRUE(Has(f.ownJson("10.0.0.9", ""), R"("reason":"unknown","waiting":0,"longest":null,)"));
     EXPECT_TRUE(Has(f.ownJson("secret", ""), R"("reason":"unknown","waiting":0,)")) << "no host";
     EXPECT_TRUE(Has(f.ownJson("10.0.0.7", "Squid at 10.0.0.1 is gone."), R"("trouble":true)"));
+    EXPECT_TRUE(Has(f.ownJson("10.0.0.7", "Squid at 10.0.0.1 is gone."), R"("gateway":"silent","light":"red")"));
     EXPECT_FALSE(Has(f.ownJson("10.0.0.7", "Squid at 10.0.0.1 is gone."), "10.0.0.1"));
     NameBook book;
     book.addLeases("1 aa:bb:cc:00:11:22 10.0.0.8 phone *\n");

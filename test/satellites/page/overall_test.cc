@@ -141,12 +141,12 @@ TEST_F(OverallVerdict, DuringATestTheRateIsNotWrong)
 
 TEST(Faults, LinesOfTheFile)
 {
-    const auto found = ReadFaults("off\tOff since\x1b 14:02.\nnothing\n\tno code\nnames\t\nlog\tFull.");
+    const auto found = report::ReadFaults("off\tOff since\x1b 14:02.\nnothing\n\tno code\nnames\t\nlog\tFull.");
     ASSERT_EQ(found.size(), 2u);
     EXPECT_EQ(found[0].code, "off");
     EXPECT_EQ(found[0].text, "Off since  14:02.");
     EXPECT_EQ(found[1].text, "Full.");
-    EXPECT_TRUE(FaultsOf("/nonexistent/faults").empty());
+    EXPECT_TRUE(report::FaultsOf("/nonexistent/faults").empty());
 }
 
 TEST(MinutesFull, APauseOfSecondsDoesNotEndThem)

@@ -78,7 +78,7 @@ TEST_F(Why, ItWaits)
               "Server: round trips take 30 ms, and the queue at the provider adds 40 ms to each.\n"
               "What to do: this user has less than its share; if that lasts longer than a minute, see msfrsctl doctor "
               "and docs/user/limits.md.\n"
-              "For engineers: 4 wait and the window is full (W is 5 of W+ 5.00); 5 of 5.00 slots.\n");
+              "For engineers: 4 wait and the window is full (W is 5 of W+ 5.00); 5 of 5.00 slots are taken.\n");
     const auto about = [&](const std::string &name) { return said(name).substr(0, said(name).find(',')); };
     EXPECT_EQ(about("9"), "1 request of this transaction waits for a turn");
     EXPECT_EQ(WhySlow(now, "9").users.size(), 1u) << "whose it is";
@@ -182,16 +182,19 @@ TEST_F(Why, WhatElseMakesItSlow)
     EXPECT_TRUE(has(text, "What to do: the queue at the provider is long"));
     EXPECT_TRUE(has(text, "Requests of class bronze are being refused"));
     EXPECT_FALSE(has(said("ann"), "refused"));
+    now.gateway.base = 0.0003; // a server in the same building
+    now.gateway.queue = 0;
+    EXPECT_TRUE(has(said("ann"), "Server: round trips take less than 1 ms, and the queue at the provider adds nothing.\n"));
 }
 
 TEST_F(Why, AQuotaIsUsedUp)
 {
     now.report.quotas = {{"gold", "bronze", "day", 5e9, 12'000, 3, 2, {{"bob", 5.4e9}, {"ann", 4e9}}}};
-    EXPECT_TRUE(has(said("bob"), "Quota: 5.0 GB of the 4.7 GB a day of class gold are used, so class bronze serves "
+    EXPECT_TRUE(has(said("bob"), "Quota: 5.0 GB of the 4.7 GB per day of class gold are used, so class bronze serves "
                                  "this user for another 3 h 20 min.")) << said("bob");
-    EXPECT_TRUE(has(said("ann"), "Quota: 3.7 GB of the 4.7 GB a day of class gold are used.\n"));
+    EXPECT_TRUE(has(said("ann"), "Quota: 3.7 GB of the 4.7 GB per day of class gold are used.\n"));
     now.report.quotas[0].most.erase(now.report.quotas[0].most.begin());
-    EXPECT_TRUE(has(said("bob"), "Quota: class bronze serves those who have used the 4.7 GB a day of class gold."))
+    EXPECT_TRUE(has(said("bob"), "Quota: class bronze serves those who have used the 4.7 GB per day of class gold."))
         << "it is not among those who are named";
     EXPECT_FALSE(has(said("eve"), "4.7 GB"));
 }

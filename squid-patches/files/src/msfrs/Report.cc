@@ -17,6 +17,7 @@
 #include "mgr/Filler.h"
 #include "mgr/Registration.h"
 #include "mgr/Request.h"
+#include "msfrs/lib/report/faults.h"
 #include "msfrs/lib/report/gateway_report.h"
 #include "msfrs/Report.h"
 #include "msfrs/Snapshot.h"
@@ -119,7 +120,7 @@ ReportAction::dump(StoreEntry * const entry)
     Must(entry);
     PackableStream os(*entry);
     if (asMetrics())
-        report_.printMetrics(os);
+        report_.printMetrics(os, report::FaultsOf());
     else
         report_.printYaml(os);
 }

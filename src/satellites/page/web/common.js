@@ -36,6 +36,8 @@ const shown = {
     seconds(value) {
         if (value === null || value === undefined)
             return '–';
+        if (value < 0.0005)     // 0 ms would say that there is none
+            return value > 0 ? '< 1 ms' : '0 ms';
         return value < 1 ? `${Math.round(1000 * value)} ms` : `${fixed(value, 1)} s`;
     },
     duration(value) {

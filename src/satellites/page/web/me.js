@@ -41,9 +41,9 @@ async function step() {
     const data = await fetchJson('/me.json');
     const reason = data.trouble ? 'trouble' : data.reason;
     const figures = { waiting: shown.number(data.waiting), longest: shown.seconds(data.longest) };
-    // What concerns everybody comes first.
-    const everybody = data.trouble ? '' : words[`gateway_${data.gateway}`] || '';
-    setText(byId('verdict'), [everybody, say(`why_${reason}`, figures)].filter(Boolean).join(' '));
+    setText(byId('now'), say(`gateway_${data.gateway}`));
+    byId('now').className = `verdict ${data.light}`;
+    setText(byId('verdict'), say(`why_${reason}`, figures));
     setText(byId('advice'), say(`advice_${reason}`));
     showStatus(data.trouble && data.age !== null ? say('age', { age: shown.age(data.age) }) : '');
     const rows = current(data.classes);

@@ -144,7 +144,8 @@ function showHeld({ held, link }) {
     const rows = Array.from(waiters.values()).sort((a, b) => (b.waited || 0) - (a.waited || 0));
     fillTable('held', rows.map((row) => {
         const [first, second, ...more] = row.hosts;
-        const why = row.waited === null ? 'its downloads take turns' : row.reason === 'waits' && !link.full ? 'it gets a turn in a moment' : REASONS[row.reason];
+        const why = row.waited === null ? 'its downloads take turns'
+            : row.reason === 'waits' && !link.full ? 'it gets a turn in a moment' : REASONS[row.reason];
         return { key: row.key, cells: [
             userLink(row), row.class, shown.seconds(row.waited), String(row.count), why || '',
             [first, second].filter(Boolean).join(', ') + (more.length ? ` and ${more.length} more` : '')] };
@@ -154,7 +155,7 @@ function showHeld({ held, link }) {
 function showQuotas(quotas) {
     byId('quota-section').hidden = !quotas.length;
     fillTable('quotas', quotas.map((quota) => ({ key: quota.class, cells: [
-        quota.class, `${shown.size(quota.bytes)} a ${quota.period}`, quota.over, shown.number(quota.users),
+        quota.class, `${shown.size(quota.bytes)} per ${quota.period}`, quota.over, shown.number(quota.users),
         shown.number(quota.users_over), shown.duration(quota.ends_in)] })), 'No class has a quota.');
     fillTable('quota-users', quotas.flatMap((quota) => quota.most.map((user) => ({
         key: `${user.user}\n${quota.class}`, cells: [

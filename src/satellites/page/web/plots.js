@@ -6,6 +6,7 @@
 // without one; level: a horizontal line.
 const PLOTS = [
     { id: 'link', title: 'The link: use and delay', digits: 0, most: 100, level: [100, 'rate of the link, 100 %'],
+      units: ['% of the rate', 'ms'],
       columns: [['utilisation', 'use of the link, %', 100], ['own', 'of it through Squid, %', 100],
                 ['queue', 'delay at the provider, ms', 1000, 'right']] },
     { id: 'window', title: 'Window: responses', digits: 1, columns: [['limit', 'W+: may be under way'],
@@ -89,8 +90,9 @@ class Plot {
     }
 
     options() {
-        const { stacked, most } = this.what;
+        const { stacked, most, units = [] } = this.what;
         const color = () => colour('--muted');
+        const title = (text) => ({ display: Boolean(text), text, color });
         const grid = { color: () => colour('--rule') };
         return {
             type: 'line', data: { datasets: [] },
@@ -107,11 +109,11 @@ class Plot {
                 scales: {
                     x: { type: 'linear', max: 0, grid,
                          ticks: { color, callback: (value) => (value ? `${-value} min` : 'now') } },
-                    y: { beginAtZero: true, stacked: Boolean(stacked), suggestedMax: most, grid,
+                    y: { beginAtZero: true, stacked: Boolean(stacked), suggestedMax: most, grid, title: title(units[0]),
                          ticks: { color, maxTicksLimit: 6 } },
                     ...(this.what.columns || []).some(([, , , axis]) => axis) ? {
                         right: { position: 'right', beginAtZero: true, suggestedMax: 100, grid: { display: false },
-                                 ticks: { color, maxTicksLimit: 6 } } } : {},
+                                 title: title(units[1]), ticks: { color, maxTicksLimit: 6 } } } : {},
                 },
             },
         };

@@ -7,7 +7,10 @@
 #include <string_view>
 #include <vector>
 
-namespace msfrs::page {
+namespace msfrs::report {
+
+/// Where msfrsctl publishes them (FAULTS of msfrsctl/site.py).
+constexpr const char *FaultsFile = "/run/msfrsctl/faults";
 
 struct Fault {
     std::string code; ///< off, unreachable, edge, log, names or test
@@ -18,6 +21,6 @@ struct Fault {
 std::vector<Fault> ReadFaults(std::string_view text);
 
 /// The same from a file; none if it cannot be read. Reads at most 64 KB.
-std::vector<Fault> FaultsOf(const std::string &path);
+std::vector<Fault> FaultsOf(const std::string &path = FaultsFile);
 
-} // namespace msfrs::page
+} // namespace msfrs::report

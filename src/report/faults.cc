@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "satellites/page/faults.h"
+#include "report/faults.h"
 
 #include <algorithm>
 #include <fstream>
 
-namespace msfrs::page {
+namespace msfrs::report {
 
 std::vector<Fault> ReadFaults(std::string_view text)
 {
@@ -31,4 +31,4 @@ std::vector<Fault> FaultsOf(const std::string &path)
     return ReadFaults(text);
 }
 
-} // namespace msfrs::page
+} // namespace msfrs::report
