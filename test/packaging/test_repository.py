@@ -91,13 +91,13 @@ class Archive:
     def register(self):
         """What docs/user/install.md tells an administrator to type, up to apt."""
         block = re.search(r'^(curl .*?)^apt ', (ROOT / 'docs/user/install.md').read_text(), re.M | re.S)[1]
-        assert f'\nSuites: {SUITE}\n' in block and 'https://packages.example' in block
+        assert f'https://packages.example/{SUITE}.sources' in block
         script = block.replace('https://packages.example', self.url).replace('/etc/apt', f'{self.machine}/etc/apt')
         run('sh', '-ec', script, env={'no_proxy': '*'})
 
-    def copy_key(self):
+    def copy_source(self):
         """As docs/user/install.md says for an archive that was copied."""
-        line = re.search('^cp .*msfrs.asc .*$', (ROOT / 'docs/user/install.md').read_text(), re.M)[0]
+        line = re.search(f'^cp .*/{SUITE}.sources .*$', (ROOT / 'docs/user/install.md').read_text(), re.M)[0]
         run('sh', '-ec', line.replace('/srv/msfrs', str(self.dir)).replace('/etc/apt', f'{self.machine}/etc/apt'))
 
     def update(self, check=True):
@@ -115,7 +115,7 @@ def _archive(tmp_path, keys):
     try:
         for name in PACKAGES:
             archive.add(name, '1.0')
-        archive.make('--sign', KEY)
+        archive.make('--sign', KEY, '--url', archive.url)
         archive.register()
         yield archive
     finally:
@@ -203,7 +203,7 @@ def test_a_machine_has_one_key_of_its_own(archive):
             archive.make(data=data)
             os.utime(archive.dir / 'dists/trixie/InRelease', (time.time() + 3600 * hours,) * 2)     # HTTP counts in seconds
             if version == '1.1':
-                archive.copy_key()
+                archive.copy_source()
             archive.update()
             assert archive.offered('msfrs-tools')[0] == version
         home = pathlib.Path(data) / 'msfrs/gnupg'
@@ -217,6 +217,7 @@ def test_a_machine_has_one_key_of_its_own(archive):
 @pytest.mark.parametrize('words, said', (
     (('--sign', 'nobody@localhost'), "cannot be signed with key 'nobody@localhost'"),
     (('--sing', KEY), "'--sing' is unknown"),
+    (('--url', 'packages.example'), "--url 'packages.example' is not a URL"),
     (('--sign', KEY, 'one-too-many'), 'usage:'),
 ))
 def test_mistakes_are_named_and_leave_the_archive_as_it_is(archive, words, said):
@@ -225,6 +226,19 @@ def test_mistakes_are_named_and_leave_the_archive_as_it_is(archive, words, said)
     assert done.returncode and said in done.stderr, done.stderr
     assert (archive.dir / 'dists/trixie/InRelease').read_bytes() == before
     archive.update()
+
+
+def test_the_url_stays_until_another_is_given(archive):
+    path = archive.dir / f'{SUITE}.sources'
+    before = path.read_text()
+    assert f'URIs: {archive.url}\nSuites: {SUITE}\n' in before and '\n -----BEGIN PGP PUBLIC KEY' in before
+    archive.make('--sign', KEY)
+    assert path.read_text() == before
+    archive.make('--sign', KEY, '--url', 'https://packages.example/msfrs')
+    assert path.read_text() == before.replace(archive.url, 'https://packages.example/msfrs')
+    path.unlink()
+    archive.make('--sign', KEY)
+    assert 'URIs: file:/srv/msfrs\n' in path.read_text()
 
 
 def test_a_suite_without_packages(archive):
