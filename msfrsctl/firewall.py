@@ -34,7 +34,7 @@ class Blocked(namedtuple('Blocked', 'interface tcp rule place accept lasting und
             return f'no rule sends users\' connections at {self.interface} to Squid, {self.tcp}'
         return f'the firewall drops users\' connections to Squid at {self.interface}, {self.tcp}: ' + (
             f'{self.rule} in {self.place}' if self.rule else
-            'by which rule is not known (nft traces it: apt install nftables; those of iptables-legacy it cannot)')
+            'by which rule is not known (nft traces it: apt install nftables)')
 
     @property
     def do(self):
@@ -52,8 +52,10 @@ def look(site, planned=False):
     for probe, result in zip(probes, results):
         if not result['answered']:
             dropped = _dropped_by(result['trace'])
-            # The kernel traces rules of nft, also those of iptables-nft, but not of iptables-legacy.
-            failed.setdefault((probe['link'], () if dropped is None and legacy else dropped), []).append(probe)
+            # The kernel traces rules of nft and of iptables-nft, but not of iptables-legacy, whose counters tell.
+            if legacy and not dropped:
+                dropped = next(((*rule, '-legacy') for rule in result['legacy']), ())
+            failed.setdefault((probe['link'], dropped), []).append(probe)
     return [_blocked(copy, link, dropped, of) for (link, dropped), of in failed.items()]
 
 
@@ -169,18 +171,19 @@ def _without(nft, rules):
 
 
 def _dropped_by(trace):
-    """(family, table, base chain, rule) of the rule or policy that dropped a packet; None if no rule did, () if no
+    """(family, table, base chain, rule, '') of the rule or policy that dropped a packet; None if no rule did, () if no
     trace was made."""
     if not trace:
         return ()
     family, table, chain, said = trace[-1]
     if 'verdict accept' in said or said.startswith(('policy accept', 'packet:')):
         return None
-    base = next(words[2] for words in reversed(trace) if words[:2] == [family, table] and words[3].startswith('packet:'))
+    base = next(words[2] for words in reversed(trace)
+                if words[:2] == [family, table] and words[3].startswith('packet:'))
     rule = said.strip().removeprefix('rule ').rpartition(' (verdict')[0] or said.strip()
     rule = re.sub(r' counter packets \d+ bytes \d+', ' counter', rule)
     rule = 'policy drop' if rule.startswith('policy drop') else rule     # followed by the packet's mark
-    return family, table, base, f'{rule} ({chain})' if chain != base else rule
+    return family, table, base, f'{rule} ({chain})' if chain != base else rule, ''
 
 
 def _blocked(copy, link, dropped, probes):
@@ -192,11 +195,13 @@ def _blocked(copy, link, dropped, probes):
         return Blocked(link, tcp, None, '', '', '', '', None)
     if not dropped:
         return Blocked(link, tcp, '', '', '', '', '', None)
-    family, table, chain, rule = dropped
-    raw, shown, lasting, undo = _line(copy, link, family, table, chain)
+    family, table, chain, rule, kind = dropped
+    raw, shown, lasting, undo = _line(copy, link, family, table, chain, kind)
     passes = bool(raw) and all(result['answered'] for result in copy.send(probes, raw))
-    edit = [family, table, chain, raw.partition("'")[2].rstrip("'")] if raw == shown and raw.startswith('nft ') else None
-    return Blocked(link, tcp, f'"{rule}"', f'chain {chain} of table {family} {table}', shown if passes else '',
+    of_nft = raw == shown and raw.startswith('nft ')
+    edit = [family, table, chain, raw.partition("'")[2].rstrip("'")] if of_nft else None
+    of = f' of ip{"6" if family == "ip6" else ""}tables-legacy' if kind else ''
+    return Blocked(link, tcp, f'"{rule}"', f'chain {chain} of table {family} {table}{of}', shown if passes else '',
                    lasting, undo, edit)
 
 
@@ -204,7 +209,8 @@ def edited(text, family, table, chain, rule):
     """The text of nftables.conf with a rule at the beginning of a chain; None if it does not define that chain, or
     more than once."""
     found = [match for match in re.finditer(
-        rf'^[ \t]*table[ \t]+{family}[ \t]+{re.escape(table)}[ \t]*{{.*?^[ \t]*chain[ \t]+{re.escape(chain)}[ \t]*{{[ \t]*\n'
+        rf'^[ \t]*table[ \t]+{family}[ \t]+{re.escape(table)}[ \t]*{{.*?'
+        rf'^[ \t]*chain[ \t]+{re.escape(chain)}[ \t]*{{[ \t]*\n'
         rf'(?P<indent>[ \t]*)type[ \t][^\n]*\n', text, re.DOTALL | re.MULTILINE)]
     if len(found) != 1:
         return None
@@ -212,8 +218,8 @@ def edited(text, family, table, chain, rule):
     return f'{text[:at]}{found[0]["indent"]}{rule}\n{text[at:]}'
 
 
-def _line(copy, link, family, table, chain):
-    """(command for the copy, command to show, how it lasts, command that undoes it)."""
+def _line(copy, link, family, table, chain, kind=''):
+    """(command for the copy, command to show, how it lasts, command that undoes it); kind: -legacy, or ''."""
     redirect = copy.mode == 'redirect'
     ports = copy.ports if redirect else [80, 443]
     comma = ','.join(map(str, ports))
@@ -227,16 +233,20 @@ def _line(copy, link, family, table, chain):
     remove = (f"nft -a list chain {family} {table} {chain} | sed -n 's/.*comment \"{COMMENT}\" # handle //p' | "
               f"xargs -r -n 1 nft delete rule {family} {table} {chain} handle")
     if table == 'firewalld':
-        zone = f'--zone="$(firewall-cmd --get-zone-of-interface={link})"'
+        # An interface that nobody has put into a zone is of the default one.
+        zone = f'--zone="$(firewall-cmd --get-zone-of-interface={link} || firewall-cmd --get-default-zone)"'
         add = ' '.join(f'--add-port={port}/tcp' for port in ports)
         return insert, f'firewall-cmd {zone} {add}', 'the same with --permanent keeps it', \
             f'firewall-cmd {zone} {add.replace("--add", "--remove")}'
-    if (family, chain) in (('ip', 'INPUT'), ('ip6', 'INPUT')):
-        tool = 'iptables' if family == 'ip' else 'ip6tables'
+    if kind and table != 'filter':      # before the users' connections are redirected, or after
+        return '', '', '', ''
+    if kind or (family, chain) in (('ip', 'INPUT'), ('ip6', 'INPUT')):      # which calls chains of other names
+        tool = ('iptables' if family == 'ip' else 'ip6tables') + kind
         match = f'-i {link} -p tcp -m multiport --dports {comma}' + ('' if redirect else ' -m mark --mark 0x100/0x100')
         command = f'{tool} -I INPUT {match} -j ACCEPT'
         if copy.has('ufw-'):
             rule = f'allow in on {link} to any port {comma} proto tcp'
             return command, f'ufw {rule}', 'ufw keeps it', f'ufw delete {rule}'
-        return command, command, 'put the same line into the file that loads your rules', command.replace(' -I ', ' -D ')
+        return command, command, 'put the same line into the file that loads your rules', \
+            command.replace(' -I ', ' -D ')
     return insert, insert, f'put the line {nft} at the beginning of chain {chain} in {NFTABLES_CONF}', remove

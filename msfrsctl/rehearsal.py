@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Sends SYNs through a copy of a firewall: `unshare --user --map-root-user --net python3 rehearsal.py`, run by firewall.py.
+"""Sends SYNs through a copy of a firewall; firewall.py runs it, by `unshare --user --map-root-user --net`.
 
 Standard input has, as JSON: `links` ({name: [address/length]}), `saved` ([[program, text]] for iptables-restore and its
 like), `nft` (a text for nft -f), `script` (of a shell, run after both), `ports` (Squid's listeners), `transparent`
 (whether these are TPROXY's), `routes` ([[words of ip]]) and `probes` ([{link, user, server, port}]). Standard output
-has, for each probe, {answered, trace}: whether a listener has answered it, and what `nft monitor trace` says of it.
+has, for each probe, {answered, trace, legacy}: whether a listener has answered it, what `nft monitor trace` says of it,
+and which rules of iptables-legacy, which the kernel does not trace, have dropped packets of its family.
 
 The network namespace is new and ends with this program, so nothing here reaches the machine's own network. Users are
 simulated by frames written to the other end of an interface's veth.
@@ -140,6 +141,20 @@ def tracer():
     return made
 
 
+def dropping(programs):
+    """[[family, table, chain, rule]] of the rules of iptables-legacy that have dropped a packet here, then policies."""
+    rules, policies = [], []
+    for program in programs:
+        family, table = 'ip6' if program.startswith('ip6') else 'ip', ''
+        for line in run(program.replace('-restore', '-save'), '-c').stdout.splitlines():
+            table = line[1:] if line.startswith('*') else table
+            if rule := re.match(r'\[[1-9]\d*:\d+\] (-A (\S+) .*-j (?:DROP|REJECT)\b.*)', line):
+                rules.append([family, table, rule[2], rule[1]])
+            elif policy := re.match(r':(\S+) DROP \[[1-9]', line):
+                policies.append([family, table, policy[1], 'policy DROP'])
+    return rules + policies
+
+
 def main():
     given = json.load(sys.stdin)
     LINKS.update(given['links'])
@@ -164,8 +179,10 @@ def main():
         watched.terminate()
         traces = watched.communicate()[0]
     del kept
-    json.dump([{'answered': FIRST_PORT + number not in waiting,
-                'trace': trace_of(traces, FIRST_PORT + number)} for number in range(len(given['probes']))], sys.stdout)
+    legacy = dropping(program for program, _ in given['saved'] if '-legacy-' in program) if waiting else []
+    json.dump([{'answered': FIRST_PORT + number not in waiting, 'trace': trace_of(traces, FIRST_PORT + number),
+                'legacy': [rule for rule in legacy if (rule[0] == 'ip6') == (':' in probe['user'])]}
+               for number, probe in enumerate(given['probes'])], sys.stdout)
 
 
 def trace_of(traces, port):

@@ -96,6 +96,28 @@ def test_iptables_and_one_family(gateway):
     assert gateway.look() == []
 
 
+@pytest.mark.parametrize('rules, rule', (
+    (('-P INPUT DROP',), '"policy DROP" in chain INPUT'),
+    (('-N users', '-A users -p tcp -m tcp --dport 1:65000 -j DROP', '-A INPUT -i in0 -j users'),
+     '"-A users -p tcp -m tcp --dport 1:65000 -j DROP" in chain users')), ids=('policy', 'chain'))
+def test_iptables_legacy(gateway, rules, rule):
+    """Whose rules the kernel does not trace. The command is for that program, whatever `iptables` is."""
+    for each in rules:
+        gateway.host.run('iptables-legacy', *each.split())
+    gateway.up()
+    (found,) = gateway.look()
+    assert f'{found["rule"]} in {found["place"]}' == f'{rule} of table ip filter of iptables-legacy'
+    assert found['accept'].startswith('iptables-legacy -I INPUT -i in0 ')
+    gateway.host.run('sh', '-c', found['accept'])
+    assert gateway.look() == []
+
+
+def test_iptables_legacy_before_the_users_are_redirected(gateway):
+    gateway.host.run('iptables-legacy', '-t', 'mangle', '-A', 'PREROUTING', '-i', 'in0', '-p', 'tcp', '-j', 'DROP')
+    (found,) = gateway.look(planned=True)
+    assert found['rule'] == '"-A PREROUTING -i in0 -p tcp -j DROP"' and found['accept'] == ''
+
+
 def test_answers_that_are_dropped(gateway):
     gateway.host.run('iptables', '-A', 'OUTPUT', '-o', 'in0', '-p', 'tcp', '-j', 'DROP')
     (found,) = gateway.look(planned=True)
