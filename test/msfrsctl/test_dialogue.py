@@ -11,16 +11,22 @@ import sys
 import pytest
 
 from fresh_machine import IPTABLES, JOURNAL
+from msfrsctl import interview
 
 CHILD = pathlib.Path(__file__).with_name('dialogue.py')
 PATIENCE = 60              #: s without any output after which a child has failed
 CTRL_C, CTRL_D = b'\x03', b'\x04'
 OUTSIDE, INSIDE, USERS = 'Interface of the access link', 'Interfaces of the users', "Users' networks"
 RATE, CLASSES, LAST = 'Rate of the downlink, .*', 'Names of the classes, .*', 'Set this up[?] .*'
+LEAST, MOST, WEIGHTS = 'The least that .*', 'The most that .*', 'Weights of gold silver rest, for each user'
 BOTH = '10.20.0.0/16 2001:db8::/64'
 #: A first setup up to its last question: (question, its default, what is typed).
 FIRST = ((OUTSIDE, 'eth1', ''), (INSIDE, 'eth0', ''), (USERS, BOTH, ''), (RATE, '', '20Mbit'),
          (CLASSES, '', ''), (LAST, 'yes', ''))
+#: A first setup that answers every question of interview.py.
+EVERY = (*FIRST[:2], (USERS, BOTH, '10.20.0.0/16'), (RATE, '', 'auto'), (LEAST, '1Mbit', ''), (MOST, '100Mbit', '20Mbit'),
+         (CLASSES, '', 'gold silver rest'), (WEIGHTS, '4 2 1', ''), ('Networks of gold', '', '10.20.1.0/24'),
+         ('Networks of silver', '', '10.20.2.0/24'), FIRST[-1])
 
 
 class Terminal:
@@ -158,13 +164,44 @@ def test_a_setup_that_is_left_at_a_question(tmp_path, number, keys, said):
     assert Terminal(tmp_path).answers(*FIRST).ends()[0] == 0
 
 
-def test_a_second_setup_that_is_left_keeps_the_first(tmp_path):
-    Terminal(tmp_path).answers(*FIRST).ends()
-    before = own(tmp_path), machine(tmp_path)
-    setup = Terminal(tmp_path).answers(*FIRST[:3], (RATE, '20Mbit', '5Mbit'), FIRST[4])
-    setup.asked(LAST, 'yes')
+def test_every_question_is_in_the_list():
+    asked = [question for question, _, _ in EVERY]
+    for text in (*interview.ASKED.values(), interview.CLASSES_ASKED, interview.WEIGHTS_ASKED.format('gold silver rest'),
+                 interview.NETWORKS_ASKED.format('gold'), 'Set this up? (yes'):
+        assert any(re.match(question, text) for question in asked), text
+
+
+def test_setup_again_and_again_and_left_at_each_question(tmp_path):
+    """One machine: left at each question of a first setup, set up three times with an interruption at each question of
+    the second and third, and everything is kept."""
+    def left(dialogue):
+        for number, (question, default, _) in enumerate(dialogue):
+            setup = Terminal(tmp_path).answers(*dialogue[:number])
+            setup.asked(question, default)
+            setup.types(CTRL_C)
+            assert setup.ends()[0] == 2
+    left(EVERY)
+    assert not (tmp_path / 'squid.conf').exists() and JOURNAL not in machine(tmp_path)
+    assert Terminal(tmp_path).answers(*EVERY).ends()[0] == 0
+    defaults = '', '', '10.20.0.0/16', 'auto', '1Mbit', '20Mbit', 'gold silver rest', '4 2 1', '10.20.1.0/24', '10.20.2.0/24'
+    again = [(question, earlier or default, '') for (question, default, _), earlier in zip(EVERY, (*defaults, ''))]
+    for _ in range(2):
+        before = own(tmp_path), machine(tmp_path)
+        left(again)
+        assert (own(tmp_path), machine(tmp_path)) == before
+        assert Terminal(tmp_path).answers(*again).ends()[0] == 0
+        assert own(tmp_path) == before[0]
+
+
+def test_left_while_it_asks_about_a_file_of_others(tmp_path):
+    (tmp_path / 'squid.conf').write_text('http_port 3128\nvisible_hostname theirs\n')
+    setup = Terminal(tmp_path).answers(*FIRST)
+    setup.asked('May setup put .* [(]yes or no[)]', 'no')
     setup.types(CTRL_C)
-    assert setup.ends()[0] == 2 and (own(tmp_path), machine(tmp_path)) == before
+    code, shown = setup.ends()
+    assert code == 2 and 'interrupted: nothing was changed' in shown
+    assert (tmp_path / 'squid.conf').read_text() == 'http_port 3128\nvisible_hostname theirs\n'
+    assert Terminal(tmp_path).answers(*FIRST, ('May setup put .* [(]yes or no[)]', 'no', 'yes')).ends()[0] == 0
 
 
 def test_keys_that_are_no_text(tmp_path):
