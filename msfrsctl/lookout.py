@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Finds faults.py's faults, again and again, for `msfrsctl watch`: rules that are gone, a firewall that keeps users from
-Squid, names that are not resolved, a log without room."""
+"""Finds faults.py's faults, again and again, for `msfrsctl watch`: rules that are gone, a firewall that keeps users
+from Squid, names that are not resolved, a log without room."""
 from . import firewall, interception
 from .checks import ERROR, machine
 from .errors import DONE, FOUND, CtlError
@@ -33,8 +33,8 @@ def rules(site):
         return []
     found = []
     if site.system.run(site.iptables_script, 'check', '--config', site.interception_conf).code == FOUND:
-        found.append(Fault(UNREACHABLE, 'Users\' connections are not sent to Squid: the rules of msfrs-iptables are gone. '
-                                        'To put them back: msfrsctl on.'))
+        found.append(Fault(UNREACHABLE, 'Users\' connections are not sent to Squid: the rules of msfrs-iptables are '
+                                        'gone. To put them back: msfrsctl on.'))
     if site.system.exists(site.edge_iptables_conf) and edge_runs(site) and site.system.run(
             site.edge_script, 'check', '--config', site.edge_iptables_conf).code == FOUND:
         found.append(Fault(EDGE, 'Nothing holds what bypasses Squid to its share: the rules of msfrs-edge are gone. To '

@@ -21,11 +21,13 @@ LOGIN = re.compile(r'[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}')
 MOST_ASKED = 10
 FORMS = 'rate 18Mbit; weight gold 8; quota guests 2GB/day; boost 10.20.1.7 for 2h'
 #: `2GB/day`, `2 GB a day`, `500M per week`.
-QUOTA = re.compile(r'(\d{1,9}(?:[.,]\d{1,3})?)\s*([KMGT]?)B?\s*(?:/|a|an|per|each|every)\s*(hour|day|week|month)', re.IGNORECASE)
+QUOTA = re.compile(r'(\d{1,9}(?:[.,]\d{1,3})?)\s*([KMGT]?)B?\s*(?:/|a|an|per|each|every)\s*(hour|day|week|month)',
+                   re.IGNORECASE)
 
 
 def arguments(parser):
-    parser.add_argument('what', nargs='?', choices=('rate', 'weight', 'quota', 'boost'), help='without it, changes are listed')
+    parser.add_argument('what', nargs='?', choices=('rate', 'weight', 'quota', 'boost'),
+                        help='without it, changes are listed')
     parser.add_argument('value', nargs='*', metavar='VALUE', help=f'as in: {FORMS}')
     parser.add_argument('--for', dest='lasts', metavar='TIME', help='how long, such as 30min or 2d (1h)')
     parser.add_argument('--keep', action='store_true', help='until --undo')
@@ -144,12 +146,12 @@ def _quota(options, site, own, change):
     name, _, said = re.sub(r'^(\S+?)(\s*=\s*|\s+)', r'\1=', options.value).partition('=')
     match = QUOTA.fullmatch(said)
     if not match:
-        raise CtlError(f"quota '{options.value}' must be CLASS and BYTES/PERIOD, PERIOD hour, day, week or month, such as "
-                       f'guests 2GB/day', WRONG)
+        raise CtlError(f"quota '{options.value}' must be CLASS and BYTES/PERIOD, PERIOD hour, day, week or month, such "
+                       f'as guests 2GB/day', WRONG)
     line = next((line for line in site.conf.all('msfrs_class') if line.words[:1] == (name,)), None)
     if line and not line.option('quota'):
-        raise CtlError(f'{line.where}: class {name} has no quota that could be changed; add the options quota= and over= '
-                       f'there')
+        raise CtlError(f'{line.where}: class {name} has no quota that could be changed; add the options quota= and '
+                       f'over= there')
     number, unit, period = match[1].replace(',', '.'), match[2].upper(), match[3].lower()
     change.of, change.now = name, f'{number}{unit}B/{period}'
     own.set_option('msfrs_class', name, 'quota', change.now, change)
@@ -214,7 +216,8 @@ def _said(change):
     if change['what'] == 'boost':
         return f'{text.safe(change["of"])} is in class {text.safe(change["now"])}'
     of = f' of {text.safe(change["of"])}' if change['of'] else ''
-    now, was = (_rate_text(change[each]) if change['what'] == 'rate' else text.safe(change[each]) for each in ('now', 'was'))
+    said = _rate_text if change['what'] == 'rate' else text.safe
+    now, was = said(change['now']), said(change['was'])
     return f'{change["what"]}{of} is {now} instead of {was}'
 
 

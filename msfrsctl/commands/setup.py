@@ -170,9 +170,10 @@ def _differences(found, site):
     for path, body in files.items():
         before, after = site.system.read(path), keeping.get(path, body)
         if before is not None and before != after:
-            lines += [f'  {path}:', *(f'    {line}' for line in difflib.unified_diff(
-                before.splitlines(), after.splitlines(), lineterm='', n=0) if not line.startswith(('---', '+++', '@@')))]
-    return [*_kept(site, files), *lines, *(f'  not kept in {path}, as setup writes that line itself: {line}' for path, line in lost)]
+            changed = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm='', n=0)
+            lines += [f'  {path}:', *(f'    {line}' for line in changed if not line.startswith(('---', '+++', '@@')))]
+    return [*_kept(site, files), *lines,
+            *(f'  not kept in {path}, as setup writes that line itself: {line}' for path, line in lost)]
 
 
 def _with_theirs(files, site, journal):

@@ -38,8 +38,8 @@ def show(data):
 def _worker(report):
     if not report['scheduling']:
         return [f'now        {text.because(report)}']
-    return [f'link       {link(report)}', *_alone(report), '', *classes(report), *_refusals(report), *_quotas(report), '',
-            f'for engineers: {text.because(report)}; {window(report)}']
+    return [f'link       {link(report)}', *_alone(report), '', *classes(report), *_refusals(report), *_quotas(report),
+            '', f'for engineers: {text.because(report)}; {window(report)}']
 
 
 def link(report):
