@@ -14,6 +14,10 @@ from outside import ADDRESS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 USER = '10.20.0.2'
+#: What a person answers to the questions of apt and of setup; empty: the proposal.
+ANSWERS = {r'\[Y/n\] ?$': '', 'Interface of the access link': '', 'Interfaces of the users': '', "Users' networks": '',
+           'Rate of the downlink': '20 Mbit/s', 'Names of the classes': 'staff guests', 'Weights of': '4 1',
+           'Networks of staff': f'{USER}/32', 'Set this up': ''}
 LOG, OWN = '/var/log/squid/msfrs-access.log', '/etc/squid/conf.d/msfrsctl.conf'
 PAGE = 'http://127.0.0.1:3880'
 #: Where files of logs, of apt and of Python remain, what the kernel shows, and what the administrator has made.
@@ -30,7 +34,7 @@ def files(machine):
     return set(machine.sh('find / -xdev').splitlines())
 
 
-def _fetched(user, path, seconds=20):
+def fetched(user, path, seconds=20):
     """Bytes that a user has received of a page."""
     return int(user.run('curl', '-sS', '-m', str(seconds), '-o', '/dev/null', '-w', '%{size_download}',
                         f'http://{ADDRESS}{path}', timeout=seconds + 10))
@@ -39,7 +43,7 @@ def _fetched(user, path, seconds=20):
 def scheduled(machine, user):
     """A user without any configuration fetches a page, and access.log has it with the class from the answers."""
     path = f'/{100000 + time.monotonic_ns() // 10**8 % 100000}'
-    _fetched(user, path)
+    fetched(user, path)
     _logged(machine, path)
 
 
@@ -67,7 +71,7 @@ def https(machine, user):
 
 def off_and_on(machine, user):
     machine.sh('msfrsctl off')
-    assert _fetched(user, '/54321') == 54321
+    assert fetched(user, '/54321') == 54321
     machine.sh('msfrsctl on')
     scheduled(machine, user)
     # Others' requests are logged as well, such as those of the live page.
@@ -107,7 +111,7 @@ def prove(machine, user):
 
     def fetch():
         while not ended.is_set():
-            _fetched(user, '/200000')
+            fetched(user, '/200000')
     users = [threading.Thread(target=fetch) for _ in range(4)]
     for each in users:
         each.start()
@@ -165,7 +169,7 @@ def _fetching(user):
     def fetch():
         while not ended.is_set():
             try:
-                assert _fetched(user, '/1000') == 1000
+                assert fetched(user, '/1000') == 1000
                 had.append(time.time())
             except (HostError, AssertionError) as failed:
                 lost.append(failed)
@@ -187,7 +191,7 @@ def upgraded_and_back(machine, user):
     """By apt alone, while the user fetches pages: nothing is asked, no page is lost, and what was set stays."""
     machine.sh(f'cp {OWN} /root/own; sed -i "s|^msfrs_class staff .*|& quota=1GB/day over=guests|" {OWN}; '
                f'echo msfrs_quota_file /var/spool/squid/msfrs-quota >> {OWN}; msfrsctl set boost 10.20.0.9 --for 2h')
-    _fetched(user, '/5000000')
+    fetched(user, '/5000000')
     before, kept, used = _versions(machine), _set(machine), _quota_used(machine)
     machine.add_later()
     back = ' '.join(f'{name}={version}' for name, version in before.items())

@@ -26,6 +26,22 @@ class Terminal:
     def __exit__(self, *_):
         self._child.close(force=True)
 
+    def leave(self, line, answers, at):
+        """Types a command, and Ctrl-C where it shows the pattern `at`. Returns its exit code and what was shown."""
+        child = self._child
+        child.sendline(line)
+        shown = ''
+        for question, said in answers.items():
+            child.expect(question)
+            child.expect(r': $')
+            shown += child.before
+            child.sendline(said)
+        child.expect(at)
+        shown += child.before
+        child.sendintr()
+        child.expect(PROMPT)
+        return int(child.match[1]), _plain(shown + child.before)
+
     def type(self, line, answers=()):
         """Types a command, and waits for its end. answers: {pattern of a question: what is typed then}. Returns what
         was shown; an AssertionError if the command fails."""
@@ -41,4 +57,8 @@ class Terminal:
             self._child.sendline(answers[questions[seen - 1]])
         text = ''.join(shown)
         assert self._child.match[1] == '0', f'{line}: exit code {self._child.match[1]}\n{text[-3000:]}'
-        return re.sub(r'\x1b\[[0-9;?]*[a-zA-Z]|\r', '', text)
+        return _plain(text)
+
+
+def _plain(text):
+    return re.sub(r'\x1b\[[0-9;?]*[a-zA-Z]|\r', '', text)
