@@ -34,7 +34,7 @@ def test_who_is_held_now(gateway):
         '  Active now: 2 users (1 of gold, 1 of bronze); 3 wait; 1 response in progress (1 of gold).',
         '  What to do: the link is not full, and still something waits; if that lasts longer than some seconds, see '
         'msfrsctl doctor.',
-        '  For engineers: 3 wait and the window is full (W is 1 of W+ 1.00); 1 of 1.00 slots.',
+        '  For engineers: 3 wait and the window is full (W is 1 of W+ 1.00); 1 of 1.00 slots are taken.',
         '  198.19.1.1 of 198.18.16.1, class gold, waits for its turn for 44 ms: 3 of 3 by waiting time']
     (entry,) = gateway.data('why', '198.18.16.1')['live']['held']
     assert (entry['place'], entry['of']) == (3, 3)
