@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Scheduling off and on by turns, while users work, and samples of each slice of time.
 
-Off is a link without a limit: the rate in msfrs_link is the greatest that Squid takes. Then nothing waits, no response
-pauses, and receive windows are as long as the kernel allows; msfrs-edge delays nothing either. Squid counts on as
+Off is a link whose limit is never met: the rate in msfrs_link is BEYOND times what it was. Then nothing waits, no
+response pauses, and the receive windows of all users together are BEYOND bandwidth-delay products, more than a
+provider's queue holds; msfrs-edge delays nothing either. They are not longer, since a window that was offered cannot be
+taken back: servers use it up in the slice that follows, however short the window is that Squid sets then. With windows
+of 16 MB, downloads that never ended kept the queue of the slices without scheduling in those with it. Squid counts on as
 before, by class, and measures the queue at the provider. `msfrs off` would not be a fair opposite: tunnels opened while
 it is off stay unscheduled until they end, so most HTTPS of the next slice would escape, and Squid would have neither
 classes nor queue to report. Nor would `msfrsctl off`: it takes users out of access.log, while open connections stay.
@@ -18,8 +21,11 @@ from .comparison import Sample, Slice
 from .errors import FAILED, REFUSED, CtlError
 from .own import Change, OwnFile, path_of
 from .system import RECEIVED
-from .units import MOST, canonical
+from .units import MOST, canonical, rate_of
 
+#: Windows of so many times C (R + q*) are used up in BEYOND (R + q*): in 3 s with round trips of 0.1 s, within SETTLE up
+#: to 0.3 s. Half of it would be a short queue for a provider with a second of buffer; twice as much, 6 s.
+BEYOND = 30
 #: Seconds of a slice: two in succession are one minute, for which Squid remembers the RTT of an empty queue.
 SLICE = 30.0
 #: Seconds at its beginning that are left out: a queue of several seconds at the provider drains, or builds up.
@@ -29,7 +35,7 @@ STEP = 1.0
 #: Seconds after which a change that nobody has taken back ends: two slices, and two switches.
 LASTS = 2 * SLICE + 2 * probe.START
 ENDING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-#: Options of msfrs_link that are set to MOST, in this order.
+#: Options of msfrs_link that are set to the rate of the slices without scheduling, in this order.
 OPTIONS = {'rate': ('rate',), 'auto': ('max', 'min')}
 
 
@@ -41,6 +47,9 @@ class Switch:
         self._site, self._on, self._path, self._ended = site, True, path_of(site), False
         line = site.conf.last('msfrs_link')
         self._options = OPTIONS['auto' if line and line.option('rate') == 'auto' else 'rate']
+        #: bit/s: the greatest with scheduling, and that without.
+        self._bound = rate_of(line.option(self._options[0])) if line else MOST
+        self._beyond = min(BEYOND * self._bound, MOST)
         taken = [change for change in OwnFile(site, self._path).changes().values()
                  if change.what in ('rate', *self._options)]
         if taken:
@@ -109,18 +118,18 @@ class Switch:
         """The file with scheduling on or off, not yet written."""
         own = OwnFile(self._site, self._path)
         ours = [change for change in own.latest_first() if change.what in self._options]
-        if any(change.now != canonical(MOST) for change in ours):
+        if any(change.now != canonical(self._beyond) for change in ours):
             raise CtlError('somebody has changed the rate meanwhile, and that stays', REFUSED)
         for change in ours:
             own.undo(change)
         for option in () if on else self._options:
-            own.set_option('msfrs_link', None, option, canonical(MOST), Change(
-                own.new_id(), option, '', '', canonical(MOST), self._site.system.now() + LASTS))
+            own.set_option('msfrs_link', None, option, canonical(self._beyond), Change(
+                own.new_id(), option, '', '', canonical(self._beyond), self._site.system.now() + LASTS))
         return own
 
     def _is(self, on):
         with contextlib.suppress(CtlError):     # it may be reading its configuration
-            return all((report['link']['rate'] >= MOST) != on for report in self._site.manager.reports())
+            return all((report['link']['rate'] > self._bound) != on for report in self._site.manager.reports())
         return False
 
 

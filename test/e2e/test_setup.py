@@ -12,6 +12,7 @@ from background import PATIENCE, wait_until
 from fieldtrial.site.addresses import LAN4, class_prefixes
 from fieldtrial.site.administrator import Administrator
 from fieldtrial.site.world import FORWARD_PORT, LAN, WAN
+from msfrsctl.alternation import BEYOND
 from scripted_origin import url_path
 from test_shares import near
 
@@ -219,7 +220,7 @@ def test_prove_cuts_nothing_and_restores(setup, rate_words):
     under_way = link.users.get(gold, via='intercept', size=60_000_000)
     wait_until(lambda: under_way.received > 0, 'the download has begun')
     proves = setup.start('prove', '--minutes', '6', '--seed', '1', '--ping', setup.world.servers[0].v4)
-    wait_until(lambda: rate() == 400e9, 'it is off', timeout=2 * PATIENCE)
+    wait_until(lambda: rate() == BEYOND * (20e6 if rate_words else setup.world.rate_bps), 'it is off', timeout=2 * PATIENCE)
     had = under_way.received
     wait_until(lambda: under_way.received > had + 200_000, 'the download goes on')
     assert setup.reaches_a_server(gold)

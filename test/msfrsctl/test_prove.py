@@ -9,9 +9,9 @@ from conftest import BUSY, OFF
 
 from msfrsctl import alternation, comparison
 from msfrsctl.accesslog import Log, Record, since
+from msfrsctl.alternation import BEYOND
 from msfrsctl.comparison import Sample, Slice
 from msfrsctl.system import Done, System
-from msfrsctl.units import MOST
 
 RATE = 20_000_000
 RX = '/sys/class/net/wan0/statistics/rx_bytes'
@@ -40,7 +40,7 @@ class Line:
         self.reconfigure()
 
     def reconfigure(self, _words=''):
-        self.off = '=400Gbit' in self.own.read_text()
+        self.off = any(rate in self.own.read_text() for rate in ('=600Mbit', '=1500Mbit'))
         self.seen.append(self.off)
         return ''
 
@@ -50,7 +50,7 @@ class Line:
     def report(self):
         had = int(self.received())
         report = BUSY
-        for old, new in (('rate: 2000000', f'rate: {MOST if self.off else RATE}'), ('quantum: 0', 'quantum: 16384'),
+        for old, new in (('rate: 2000000', f'rate: {BEYOND * RATE if self.off else RATE}'), ('quantum: 0', 'quantum: 16384'),
                          ('queue: null', f'queue: {0.4 if self.off else 0.03}'),
                          ('    bytes: 0', f'    bytes: {had}')):
             report = report.replace(old, new, 1)
@@ -122,7 +122,7 @@ def test_a_rate_that_is_found(gateway):
     line.at_sleep = lambda: texts.add(line.own.read_text())
     assert line.run()[0] == 0
     assert line.own.read_text() == line.before
-    assert any('msfrs_link rate=auto min=400Gbit max=400Gbit interface=wan0\n' in text for text in texts)
+    assert any('msfrs_link rate=auto min=1500Mbit max=1500Mbit interface=wan0\n' in text for text in texts)
 
 
 @pytest.mark.parametrize('number', alternation.ENDING)
@@ -161,7 +161,7 @@ def test_a_signal_while_it_is_restored_does_not_disturb(line):
     (lambda line: line.machine.pages.update(msfrs=OSError(111, 'Connection refused')), 'Squid does not answer'),
     (lambda line: line.machine.programs.update({f'{line.k} reconfigure': lambda _: Done(1, '', 'no pid file')}),
      'was not told'),
-    (lambda line: line.own.write_text(line.own.read_text().replace('400Gbit', '5Mbit')),
+    (lambda line: line.own.write_text(line.own.read_text().replace('600Mbit', '5Mbit')),
      'somebody has changed the rate')])
 def test_an_error_while_it_is_off(line, capsys, breaks, sentence):
     """What can be restored is; what cannot is said, and ends by itself."""
@@ -172,7 +172,7 @@ def test_an_error_while_it_is_off(line, capsys, breaks, sentence):
     line.at_sleep = at_sleep
     code, said = line.run()[0], capsys.readouterr().err
     assert code in (3, 4) and sentence in said and 'Whether scheduling is as before is not known' in said
-    assert '400Gbit' not in line.own.read_text() or line.own.read_text() == line.before
+    assert '600Mbit' not in line.own.read_text() or line.own.read_text() == line.before
 
 
 def test_an_error_that_passes(line, capsys):
