@@ -21,6 +21,10 @@ table inet filter {
     }
 }
 '''
+#: firewalld forwards nothing by default.
+ROUTED = ''.join(f'firewall-cmd -q {each}; ' for each in (
+    '--permanent --new-policy routed', '--permanent --policy routed --set-target ACCEPT', '--permanent --policy routed '
+    '--add-ingress-zone public', '--permanent --policy routed --add-egress-zone public', '--reload'))
 BLOCKED = 'Users cannot reach Squid and are sent past it'
 RULES = 'iptables-save -t nat; iptables-save -t mangle; iptables-save -t security'
 
@@ -103,7 +107,7 @@ def _purge(machine, user, name):
 
 def ufw(machine, user):
     _install(machine, 'ufw')
-    machine.sh('ufw --force enable')
+    machine.sh('ufw default allow routed; ufw --force enable')
     _let_pass(machine, user, 'ufw allow in on eth0 to any port 3129,3130 proto tcp')
     machine.sh('ufw reload')
     scheduled(machine, user)
@@ -113,8 +117,10 @@ def ufw(machine, user):
 
 def firewalld(machine, user):
     _install(machine, 'firewalld')
-    machine.sh('systemctl enable --now firewalld; firewall-cmd --add-forward --zone=public || true')
+    machine.sh(f'systemctl enable --now firewalld; {ROUTED}')
     _let_pass(machine, user, 'firewall-cmd --zone=')
+    machine.sh('firewall-cmd -q --runtime-to-permanent; firewall-cmd -q --reload')
+    scheduled(machine, user)
     _purge(machine, user, 'firewalld')
 
 
