@@ -3,9 +3,9 @@
 
 Off is a link whose limit is never met: the rate in msfrs_link is BEYOND times what it was. Then nothing waits, no
 response pauses, and the receive windows of all users together are BEYOND bandwidth-delay products, more than a
-provider's queue holds; msfrs-edge delays nothing either. They are not longer, since a window that was offered cannot be
-taken back: servers use it up in the slice that follows, however short the window is that Squid sets then. With windows
-of 16 MB, downloads that never ended kept the queue of the slices without scheduling in those with it. Squid counts on as
+provider's queue holds; msfrs-edge delays nothing either. They are not longer, since those of downloads that never end
+would reach into the next slice: after one with windows of 16 MB the queue was 80 ms for a whole minute with scheduling,
+and 25 ms after one like this, as before it (6 Mbit/s, twelve downloads; 280 ms without scheduling). Squid counts on as
 before, by class, and measures the queue at the provider. `msfrs off` would not be a fair opposite: tunnels opened while
 it is off stay unscheduled until they end, so most HTTPS of the next slice would escape, and Squid would have neither
 classes nor queue to report. Nor would `msfrsctl off`: it takes users out of access.log, while open connections stay.
@@ -24,7 +24,7 @@ from .system import RECEIVED
 from .units import MOST, canonical, rate_of
 
 #: Windows of so many times C (R + q*) are used up in BEYOND (R + q*): in 3 s with round trips of 0.1 s, within SETTLE up
-#: to 0.3 s. Half of it would be a short queue for a provider with a second of buffer; twice as much, 6 s.
+#: to 0.3 s. With half of it a provider with a second of buffer would be shown with a shorter queue.
 BEYOND = 30
 #: Seconds of a slice: two in succession are one minute, for which Squid remembers the RTT of an empty queue.
 SLICE = 30.0
