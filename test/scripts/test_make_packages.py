@@ -34,3 +34,11 @@ def test_own_architecture_and_arm64_on_amd64(refusal, machine, arch):
 def test_others_are_refused(refusal, machine, arch, known):
     assert refusal(machine, ['--arch', arch]).endswith(
         f": --arch '{arch}' cannot be built on {machine}; known here: {known}\n")
+
+
+@pytest.mark.parametrize('suite, said', (('all', "--only 'neither' is unknown"),
+                                         ('sid', "--suite 'sid' is unknown; known are: all ")))
+def test_suites(suite, said):
+    done = subprocess.run([ROOT / 'scripts/make-packages', '--suite', suite, '--only', 'neither'], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 1 and said in done.stderr
