@@ -43,7 +43,8 @@ def running(site):
             yield Finding(ERROR, f'the running Squid schedules nothing: {text.because(report)}',
                           'squid -k reconfigure, if squid.conf has msfrs on')
         else:
-            yield Finding(OK, f'Squid runs and schedules: {text.because(report)}')
+            # Without the figures in parentheses, which are for engineers.
+            yield Finding(OK, f'Squid runs and schedules: {text.because(report).partition(" (")[0]}')
             if report['link']['interface'] and not report['link']['metered']:
                 yield Finding(WARNING, 'the counter of the interface is not used', 'see the findings about interface')
 

@@ -228,6 +228,21 @@ def test_no_empty_table_is_left_on_a_clean_system(gateway):
     assert (done.returncode, done.stdout) == (0, 'msfrs-edge-iptables: down: nothing was up\n')
 
 
+@pytest.mark.parametrize('first', ('edge', 'squid'))
+@pytest.mark.parametrize('last', ('edge', 'squid'))
+def test_no_empty_table_is_left_by_both(gateway, first, last):
+    """A table of both is removed by the last that goes, whoever made it."""
+    ups, downs = {'edge': lambda: edge_up(gateway), 'squid': lambda: up(gateway)}, {
+        'edge': lambda: edge_down(gateway), 'squid': lambda: down(gateway)}
+    other = {'edge': 'squid', 'squid': 'edge'}
+    before = snapshot(gateway)
+    for name in (first, other[first], first):
+        ups[name]()
+    for name in (other[last], last):
+        downs[name]()
+    assert snapshot(gateway) == before
+
+
 def test_up_twice_is_up_once_and_up_with_other_options_replaces(busy):
     before = snapshot(busy)
     edge_up(busy, '--link', 'in0=9', said='in0 to queue 9, IPv4 and IPv6')

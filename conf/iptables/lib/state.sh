@@ -88,7 +88,7 @@ read_state() {
     mapfile -t PLACES < <(places)
     for place in "${PLACES[@]}"; do
         text=$("$(tool "$place" save)" 2>&1) || die "$E_REFUSED" "cannot read the rules: $(tool "$place" save): $text"
-        NOW[$place]=$(rules_now "$text") TABLES_NOW[$place]=$(sed -n 's/^\*//p' <<<"$text")
+        NOW[$place]=$(rules_now "$text") TABLES_NOW[$place]=$(tables_of_others "$text")
         WANT[$place]='' NEW_RECORDS[$place]=''
         ROUTES_NOW[${place::1}]=$(routing_now "${place::1}")
         ROUTES_WANT[${place::1}]=''
@@ -144,6 +144,13 @@ old_values() { # path
     done
 }
 
+# Tables that neither script has made. One that the other has made is ours, too: its `down` leaves it while we use it,
+# and then ours is the last.
+tables_of_others() { # text of iptables-save
+    local made='s/^-A MSFRS_(EDGE_)?STATE .*--comment "?table=([a-z]+)"?$/\2/p'
+    sed -n 's/^\*//p' <<<"$1" | grep -vxF -f <(grep -v "^-A $STATE " <<<"$1" | sed -nE "$made"; echo) || true
+}
+
 # Fills WANT and ROUTES_WANT for `up`: rules, and the records that `down` needs.
 want_all() {
     local place family old new
@@ -152,7 +159,7 @@ want_all() {
         WANT[$place]=$(want_rules "$family")
         ROUTES_WANT[$family]=$(want_routing)
         old=$(old_records "$family" "$place")
-        new=$(new_tables "${WANT[$place]}" "${TABLES_NOW[$place]}"; new_chains "$place" "$old"
+        new=$(new_tables "${WANT[$place]}" "${TABLES_NOW[$place]}" "$old"; new_chains "$place" "$old"
             new_sysctls "$family" "$old")
         [[ -n $old$new ]] || continue
         NEW_RECORDS[$place]=$new
@@ -171,10 +178,10 @@ old_records() { # family, place; sysctls are the system's, tables belong to one 
     done
 }
 
-new_tables() { # rules wanted, tables there now
+new_tables() { # rules wanted, tables of others, old records
     local name
     for name in "${TABLES[@]}"; do
-        ! grep -q "^$name " <<<"$1" || grep -qx "$name" <<<"$2" || echo "table=$name"
+        ! grep -q "^$name " <<<"$1" || grep -qx "$name" <<<"$2" || grep -qx "table=$name" <<<"$3" || echo "table=$name"
     done
 }
 
