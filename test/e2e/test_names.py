@@ -168,6 +168,19 @@ def test_plain_http_is_verified(site, gateway, names, origin):
         'ORIGINAL_DST', 'HIER_DIRECT', 'HIER_NONE', 'HIER_DIRECT']
 
 
+def test_plain_http_does_not_wait_for_silent_name_servers(site, gateway, names, origin):
+    """The client has resolved the name: its requests go where it wants them, and their responses are not stored for
+    others. Once the name servers answer, names are verified."""
+    names.answer = SILENT
+    configured(gateway, 'dns_timeout 10 minutes', 'client_dst_passthru off')
+    with running(gateway):
+        assert [ask(site, INNER) for _ in range(2)] == 2 * [(200, BODY)]
+        assert INNER in names.asked
+        names.answer = [SERVER[4], SERVER[6]]
+        assert ask(site, f'other.{INNER}') == (200, BODY)
+    assert [line['from'].partition('/')[0] for line in gateway.logged(3)] == 2 * ['ORIGINAL_DST'] + ['HIER_DIRECT']
+
+
 def test_a_false_name_in_a_bumped_connection_is_refused(site, gateway, names, origin):
     """Decrypted requests are verified by their Host headers, as if they were plain. The name of the ClientHello is
     still not resolved."""

@@ -13,7 +13,7 @@ PATCHES = pathlib.Path(__file__).resolve().parents[2] / 'squid-patches'
                                        'give src/msfrs of a Squid source tree'),
     (('build', '7', '--alone', 'tunnel'), "build: --alone 'tunnel' is no change that stands alone; known are: pipeline, "
      'pipeline-order interim, listen, keep-listening, stdio-log, daemon-log, clock-set, half-closed, mgr, unverified, '
-     'acl acl-node'),
+     'verify-in-time, acl acl-node'),
     (('build', '7', '--source', '/none'),
      'build: /none is no source tree of Squid; make one with: squid-patches/refresh 7 --checkout /none'),
 ))
