@@ -129,7 +129,7 @@ def parser():
     what.add_argument('--set', type=_parameter, action='append', default=[], dest='assignments',
                       metavar='WORKLOAD.PARAMETER=VALUE', help='a parameter of a workload; may be given again')
     what.add_argument('--seconds', type=_number('a number of seconds', 20, 86400), metavar='S',
-                      help='length of each cell, a quarter of it at most warm-up (default: the plan\'s, 180 to 320)')
+                      help='length of each cell, a quarter of it at most warm-up (default: the plan\'s, 60 to 460)')
     what.add_argument('--seed', type=_numbers('whole numbers', 0, 2**31, int), default=(1,), dest='seeds',
                       metavar='N,...',
                       help='seed of the offered load, the same for all arms; several repeat all cells (default 1)')

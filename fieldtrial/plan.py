@@ -75,6 +75,7 @@ def full():
         *few(),
         *live(),
         *quic(),
+        *silent(),
         Condition('https-backlogged', MAIN, 220, 60, buffer_bdp=10),
         Condition('https-backlogged', MAIN, 180, 60, rate_bps=10e6),
         Condition('https-backlogged', OURS, 180, 60, rate_bps=10e6, buffer_bdp=10),
@@ -86,8 +87,8 @@ def full():
         *apart(),
         Condition('backlogged', (*ALL, *UNFAIR, *QUEUEING), 220, 60),
         Condition('open', (*ALL, *UNFAIR), 320, 60, {'load': 0.95}, drain_s=30),
-        Condition('pages', CHIEF, 320, 60),
-        Condition('pages', CHIEF, 320, 60, buffer_bdp=10),
+        Condition('pages', CHIEF, 240, 60),
+        Condition('pages', CHIEF, 240, 60, buffer_bdp=10),
         Condition('backlogged', MAIN, 180, 60, rate_bps=10e6),
         Condition('open', CHIEF, 320, 60, {'load': 0.85}, drain_s=30),
         Condition('unequal', OURS, 460, 60),
@@ -115,6 +116,13 @@ def few():
 def live():
     """Delay-sensitive traffic: players next to downloads, and calls that bypass Squid."""
     return [Condition('video', MAIN, 150, 30, rate_bps=10e6), Condition('call', MAIN, 100, 30, buffer_bdp=4)]
+
+
+def silent():
+    """Dead, late and steady servers."""
+    return [*(Condition('silent', OFF, 60, 10, parameters, rate_bps=5e6, rtts_ms=12 * (40.0,))
+              for parameters in ({}, {'dead': 0, 'thinking': 30})),
+            Condition('silent', OFF, 60, 10, {'dead': 0, 'beside': 0, 'streams': 10}, rate_bps=3e6)]
 
 
 def quic():

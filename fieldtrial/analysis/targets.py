@@ -219,9 +219,9 @@ def worst_class(statistic, size=None):
     return measure
 
 
-def pages(name=None, http3=False):
-    """Figure of two arms: mean page load time of one class, as for latency(); `http3`: only of users who speak it."""
-    return lambda ours, other: _relative(mean, *(side.page_sample(_class(name, side), http3) for side in (ours, other)))
+def pages(name=None, http3=False, statistic=mean):
+    """Figure of two arms: page load time of one class, as for latency(); `http3`: only of users who speak it."""
+    return lambda ours, other: _relative(statistic, *(side.page_sample(_class(name, side), http3) for side in (ours, other)))
 
 
 def of_both(value, form):
@@ -266,6 +266,7 @@ SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small obje
 SCALE = 'A fast link, and many users'
 BESIDE, VARIABLE_RATE = 'Traffic beside Squid', 'A variable-rate link'
 QUIC = 'HTTP/3 beside TCP'
+SILENT = 'Servers that are silent, slow or steady'
 PAGES, QUEUE, COST, TRUST, CLAIM = 'Page loads', "The ISP's queue", 'Cost', 'Requests lost', "The paper's claim"
 RATIO = "The ratio of the classes' throughput"
 
@@ -378,6 +379,15 @@ def _small_objects():
                          f'The {word} latency of objects {size} (' + who + ')', against=STOCK)
 
 
+def _silent_servers():
+    """Servers that take nothing or little of the link do not take it from others; pages as with no scheduling at all,
+    but for one request held for a round trip. On a link that is not full nothing is left to use."""
+    yield Target(SILENT, 'utilisation', ('silent',), utilisation, AT_LEAST, 0.95, 'The utilisation of the link',
+                 only=lambda cell: cell.parameters.get('beside', 2))
+    yield Target(SILENT, 'pages, p95', ('silent',), pages(statistic=_p95), AT_MOST, 1.50,
+                 'The p95 of page loads', against=OFF)
+
+
 def _traced():
     """A variable-rate link whose rate is estimated."""
     def target(*what, **more):
@@ -404,6 +414,7 @@ def _scale():
 
 TARGETS = (
     *_over_tunnels(),
+    *_silent_servers(),
     *_traced(),
     Target(FEW, 'throughput ratio, few users', ('few',), weights_error, WITHIN, 0.03, RATIO),
     Target(BESIDE, 'what the users through Squid have', ('bypass',), of_both(Measures.served_share, percent), NOT_LESS,

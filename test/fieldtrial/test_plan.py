@@ -52,7 +52,7 @@ def test_full_run_has_what_the_targets_need():
         assert {'stock', 'msfrs'} <= found[workload, 2e6, 1.5]
     assert {condition.parameters.get('idle', 20) for condition in plan.full()
             if condition.workload == 'https-pages'} == {0, 20}
-    assert {condition.rtts_ms[0] for condition in plan.full() if condition.rtts_ms} == {2.0, 200.0}
+    assert {condition.rtts_ms[0] for condition in plan.full() if condition.rtts_ms} == {2.0, 40.0, 200.0}
     for key in (('quic-backlogged', 2e6, 1.5), ('quic-pages', 2e6, 4)):
         assert {'stock-quic', 'msfrs', 'msfrs-edge-party'} <= found[key]
     assert {'unequal', 'phases', 'cbr', 'open', 'excess'} <= {workload for workload, _, _ in found}
@@ -76,6 +76,7 @@ WANTED = {
     ('quic-backlogged',): ({'flood': 0}, {'flood': 2}, {'flood': 0.5}), ('quic-pages',): ({},),
     ('quic-backlogged', 'quic-pages'): ({'flood': 0},), ('video',): ({},), ('call',): ({},),
     ('backlogged',): _RATES, ('unequal',): ({'gold': 24},), ('phases',): ({},), ('excess',): ({},),
+    ('silent',): ({'dead': 100}, {'thinking': 30}, {'streams': 10, 'beside': 0}),
     ('cbr',): ({'share': 0.2}, {'share': 0.4}, {'share': 0.6}),
     ('pages',): ({'buffer_bdp': 1.5}, {'buffer_bdp': 10}), ('backlogged', 'pages'): ({'buffer_bdp': 10},)}
 
