@@ -59,7 +59,7 @@ struct NamedFlow : msfrs_flow {
     ServiceLag::User lag;         ///< its host's; carried over to another engine
     uint64_t counted = 0;         ///< its host's: the last count of users that met it
     uint32_t responses = 0;       ///< likewise: those that had begun, in that count
-    bool silent = false;          ///< likewise: it left the user out
+    double uses = 0;              ///< likewise: what it counted with, at most its weight
     struct {
         double length = 0;
         uint32_t place = 0;

@@ -216,6 +216,8 @@ struct RequestScheduler::Impl {
     static int64_t Believable(int64_t bytes);
     /// Books what a response is expected to bring in this turn.
     void book(Request &, msfrs_time now);
+    int64_t expected(const Request &, int64_t most, msfrs_time now) const;
+    int64_t inFlight(const Request &) const; ///< most bytes that its window lets be in flight, as booked
     /// Its server has a request to answer.
     void expectAnswer(Request &, msfrs_time now);
     double roundTrip(msfrs_time base) const;

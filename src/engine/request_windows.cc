@@ -65,8 +65,7 @@ uint32_t RequestScheduler::Impl::activeUsers() const
     return active;
 }
 
-/// Users who wait, or whose responses have begun to arrive: a user whose servers have not answered yet leaves its share
-/// of the windows to others.
+/// The users among whom C is divided: each with the part of its weight that it uses, but `of` with all of it.
 RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const NamedFlow &of)
 {
     if (looked.stillGood == 0)
@@ -74,25 +73,34 @@ RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const NamedF
     else
         --looked.stillGood;
     const bool counted = of.counted == looked.round;
-    return {looked.weights + (counted && of.silent ? of.cls->weight : 0), counted ? of.responses : 0};
+    return {looked.weights + (counted ? of.cls->weight - of.uses : 0), counted ? of.responses : 0};
 }
 
-/// Looks at all in service: with many, the more seldom, so that a read costs the same at any rate.
+/// Max-min fair shares: a user of weight w whose responses are expected to bring x bytes/s, less than its share s,
+/// leaves the rest to others and counts with w x / s, by the share of the previous look (C alone, if nobody used any).
+/// A user who waits would take more, and counts with w. So neither streams nor servers that are silent shorten the
+/// windows of others. Looks at all in service: with many, the more seldom, so that a read costs the same at any rate.
 void RequestScheduler::Impl::lookAtReceivers()
 {
+    const double before = looked.weights;
     looked = {looked.round + 1, activeWeights(), inService() / FewInService};
+    const double capacityHere = config.rate / 8 * others->part; // bytes/s
     for (const auto list : {&served, &early}) {
         for (const auto r : *list) {
             auto &flow = flowOf(*r);
+            const double weight = flow.cls->weight;
             if (std::exchange(flow.counted, looked.round) != looked.round) {
                 flow.responses = 0;
-                flow.silent = flow.backlog == 0;
-                looked.weights -= flow.silent ? flow.cls->weight : 0;
+                flow.uses = flow.backlog > 0 ? weight : 0;
+                looked.weights += flow.uses - weight;
             }
-            if (r->item->attained == 0)
-                continue;
-            ++flow.responses;
-            looked.weights += std::exchange(flow.silent, false) ? flow.cls->weight : 0;
+            if (r->item->attained > 0)
+                ++flow.responses;
+            const auto bytes = static_cast<double>(expected(*r, inFlight(*r), engine->latest()));
+            const double part = bytes / roundTrip(r->base) / capacityHere;
+            const double more = std::min(part * std::max(before, weight), weight - flow.uses);
+            flow.uses += more;
+            looked.weights += more;
         }
     }
 }
@@ -161,21 +169,29 @@ void RequestScheduler::Impl::expectAnswer(Request &r, const msfrs_time now)
     r.arrivals.ask(now, roundTrip(r.base), r.base > 0 ? 2 : 3); // a new connection needs a handshake first
 }
 
+int64_t RequestScheduler::Impl::inFlight(const Request &r) const
+{
+    return static_cast<int64_t>(Booked * (r.window > 0 ? r.window : windowOf(r.base)));
+}
+
+/// \param most what it may bring in a round trip
+int64_t RequestScheduler::Impl::expected(const Request &r, const int64_t most, const msfrs_time now) const
+{
+    return capacity ? most : r.arrivals.expected(most, now); // a slower link delays answers: nothing more may be released
+}
+
 void RequestScheduler::Impl::book(Request &r, const msfrs_time now)
 {
     int64_t bytes = 0;
     if ((r.state == Request::State::Served || r.state == Request::State::Early) && r.item) {
-        bytes = std::min(r.quantumLeft,
-                         static_cast<int64_t>(Booked * (r.window > 0 ? r.window : windowOf(r.base))));
+        bytes = std::min(r.quantumLeft, inFlight(r));
         // Even a response that is small on average may bring a least window.
         const auto usual = firstQuantum > 0 ? std::max(static_cast<int64_t>(firstQuantum), LeastWindow) : 0;
         if (r.remaining != MSFRS_UNKNOWN)
             bytes = std::min(bytes, r.remaining);
         else if (r.first && r.item->attained < usual)
             bytes = std::min(bytes, usual - r.item->attained);
-        bytes = std::max<int64_t>(bytes, 0);
-        if (!capacity) // a link that becomes slower delays answers: that must not let more be released
-            bytes = r.arrivals.expected(bytes, now);
+        bytes = expected(r, std::max<int64_t>(bytes, 0), now);
     }
     credit.book(r.booking, bytes, roundTrip(r.base));
 }
