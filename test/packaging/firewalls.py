@@ -26,6 +26,7 @@ ROUTED = ''.join(f'firewall-cmd -q {each}; ' for each in (
     '--permanent --new-policy routed', '--permanent --policy routed --set-target ACCEPT', '--permanent --policy routed '
     '--add-ingress-zone public', '--permanent --policy routed --add-egress-zone public', '--reload'))
 BLOCKED = 'Users cannot reach Squid and are sent past it'
+GONE = "Users' connections are not sent to Squid: the rules of msfrs-iptables are gone."
 RULES = 'iptables-save -t nat; iptables-save -t mangle; iptables-save -t security'
 
 
@@ -44,9 +45,9 @@ def _printed(machine):
     return advice.partition('; ')[0]
 
 
-def _let_pass(machine, user, begins):
+def _let_pass(machine, user, begins, noticed=BLOCKED):
     """What the firewall does now, and with the command that is printed."""
-    _wait_for(machine, BLOCKED)
+    _wait_for(machine, noticed)
     assert fetched(user, '/4321') == 4321, 'users have pages meanwhile'
     refused = machine.run('msfrsctl', 'on', check=False)
     command = _printed(machine)
@@ -66,10 +67,14 @@ def nftables(machine, user):
 def rules_that_are_gone(machine, user):
     """All of them, by nft -f; those of msfrs-edge alone; and by a unit, which adds them again."""
     rules = machine.sh(RULES)
-    machine.sh('msfrsctl setup --yes --firewall add', timeout=200)     # which keeps its rule in nftables.conf
     machine.sh(f'nft -f {CONF}')
-    _wait_for(machine, "Users' connections are not sent to Squid: the rules of msfrs-iptables are gone.")
+    _wait_for(machine, GONE)
     assert fetched(user, '/4322') == 4322
+    assert machine.run('msfrsctl', 'on', check=False).returncode, 'the command has accepted them until now'
+    machine.sh('msfrsctl setup --yes --firewall add', timeout=200)     # which keeps its rule in nftables.conf
+    scheduled(machine, user)
+    machine.sh(f'nft -f {CONF}')
+    _wait_for(machine, GONE)
     for unit in 'msfrs-iptables', 'msfrs-edge-iptables':
         wait_for(lambda unit=unit: machine.show(unit)['ActiveState'] == 'inactive', lambda: machine.sh('systemctl'))
     machine.sh('msfrsctl on')
@@ -118,8 +123,9 @@ def ufw(machine, user):
 def firewalld(machine, user):
     _install(machine, 'firewalld')
     machine.sh(f'systemctl enable --now firewalld; {ROUTED}')
-    _let_pass(machine, user, 'firewall-cmd --zone=')
-    machine.sh('firewall-cmd -q --runtime-to-permanent; firewall-cmd -q --reload')
+    _let_pass(machine, user, 'firewall-cmd --zone=', GONE)      # it removes the rules of others when it starts
+    machine.sh('firewall-cmd -q --runtime-to-permanent; systemctl restart firewalld')
+    wait_for(lambda: 'MSFRS_REDIRECT' in machine.sh('iptables-save'), lambda: first_line(machine))
     scheduled(machine, user)
     _purge(machine, user, 'firewalld')
 
