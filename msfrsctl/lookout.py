@@ -13,6 +13,15 @@ EVERY = 5.0
 NAMES_EVERY = 60.0
 
 
+#: By the fault of their rules.
+UNITS = {UNREACHABLE: interception.UNIT, EDGE: EDGE_RULES}
+
+
+def _changes(site, unit):
+    """Whether systemd is starting or ending it at this moment, as when a firewall's unit is restarted."""
+    return site.system.run('systemctl', 'is-active', unit).out.strip() in ('activating', 'deactivating', 'reloading')
+
+
 def names(site):
     site.probe_name = 'www.debian.org'
     return [Fault(NAMES, f'Names are not resolved: {found.what}. To do: check the name servers; msfrsctl doctor.')
@@ -82,12 +91,16 @@ class Lookout:
         if not self._pending:       # perhaps another program is changing them at this moment
             self._pending = True
             return
-        self._pending = False
-        self._rules = rules(site) or self._blocked()
-        for fault, unit in ((UNREACHABLE, interception.UNIT), (EDGE, EDGE_RULES)):
-            if any(found.code == fault for found in self._rules) and unit_of(site, unit):
-                site.system.run('systemctl', 'stop', '--no-block', unit)   # without its rules it is not active
-        self._judged = firewall.shape(site)
+        # setup and on change rules and units by themselves.
+        with site.system.lock(site.conf.directory, wait=False) as free:
+            if not free or any(_changes(site, unit) for unit in UNITS.values()):
+                return
+            self._pending = False
+            self._rules = rules(site) or self._blocked()
+            for fault, unit in UNITS.items():
+                if any(found.code == fault for found in self._rules) and unit_of(site, unit):
+                    site.system.run('systemctl', 'stop', '--no-block', unit)   # without its rules it is not active
+            self._judged = firewall.shape(site)
 
     def _blocked(self):
         """Where users' connections are sent to Squid and dropped, they are sent past it."""

@@ -224,14 +224,19 @@ class System:
             os.close(held)
 
     @contextlib.contextmanager
-    def lock(self, directory):
+    def lock(self, directory, wait=True):
+        """One process at a time has it. wait: until it is free; otherwise yields whether it was."""
         try:
             held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as problem:
             raise CtlError(f'cannot open {directory}: {problem.strerror}') from None
         try:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            yield
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+                return
+            yield True
         finally:
             os.close(held)
 

@@ -9,6 +9,11 @@ HELP = 'send new connections through Squid again, after off'
 
 
 def gather(_options, site):
+    with site.system.lock(site.conf.directory):      # against msfrsctl watch
+        return _on(site)
+
+
+def _on(site):
     # Raises CtlError if Squid does not answer: intercepted connections would be refused.
     scheduling = any(report['scheduling'] for report in site.reports)
     notes = need_path(site)

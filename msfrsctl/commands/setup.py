@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrsctl setup: asks for unknown settings, writes the configuration of Squid, interception and msfrs-edge, checks it
 and starts everything."""
+import contextlib
 import dataclasses
 import difflib
 import os
@@ -83,7 +84,9 @@ def _set_up(options, site):
     late = [] if options.no_start else [site.interception_conf]
     off = site.system.read(site.off_path)
     _may_write(options, site, journal, files)
+    locked = contextlib.ExitStack()
     try:
+        locked.enter_context(site.system.lock(os.path.dirname(os.path.abspath(site.conf_path))))    # against the watch
         journal.begin(state.look(site))
         _certificate(site, journal, done)
         write(path for path in files if path not in late)
@@ -125,6 +128,8 @@ def _set_up(options, site):
         if not options.yes:
             said.append(f'the same answers again: {_command(found)}')
         raise CtlError('; '.join(said), getattr(problem, 'code', FAILED)) from None
+    finally:
+        locked.close()
     return {'answers': dataclasses.asdict(found), 'done': done, 'notes': notes, 'journal': journal.path,
             'seconds': round(site.system.monotonic() - begun, 1),
             'summary': [] if options.no_start else [*lines_of(found, site), *keeps]}

@@ -109,7 +109,7 @@ class School(World):
         """`msfrsctl setup`, answered as at a terminal; returns what the terminal shows."""
         self._ctl = administrator.Administrator(self).argv
         networks = [addresses.class_prefixes(number)[0] for number in (1, 2)]
-        answers = ['', '', '', f'{RATE_BPS / 1e6:g} Mbit/s', ' '.join(WEIGHTS), '', *networks, 'yes']
+        answers = ['', '', '', f'{RATE_BPS / 1e6:g} Mbit/s', ' '.join(WEIGHTS), '', *networks, 'yes', 'yes']
         return dialogue(self._ctl('setup', '--edge', 'no', '--probe', self.lesson), answers)
 
     def as_installed(self, text):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `msfrsctl watch` notices besides a Squid that hangs, and where it says so. With rules: test_rehearsal.py of
 test/e2e."""
+import contextlib
+
 import pytest
 
 from msfrsctl.lookout import EVERY, Lookout
@@ -68,6 +70,21 @@ def test_rules_that_are_gone_are_noticed_within_15_s_and_the_unit_is_not_active(
     looked.machine.programs[f'{SCRIPT} check'] = ''
     looked.rules = 'table ip nat {\n}\n'
     assert looked.after(15) == []
+
+
+@pytest.mark.parametrize('by', ('setup', 'systemd'))
+def test_while_others_change_rules_they_are_not_judged(looked, by):
+    """Once, it ended the unit of interception while setup started it."""
+    looked.machine.programs[f'{SCRIPT} check'] = Done(1, GONE)
+    looked.rules, before = '', looked.judged()
+    with contextlib.ExitStack() as changing:
+        if by == 'setup':
+            changing.enter_context(looked.machine.lock(looked.site.conf.directory))
+        else:
+            looked.machine.programs['systemctl is-active msfrs-iptables'] = 'activating\n'
+        assert looked.after(60) == [] and looked.judged() == before
+    looked.machine.programs['systemctl is-active msfrs-iptables'] = 'active\n'
+    assert looked.after(15) == ['unreachable']
 
 
 def test_rules_of_msfrs_edge(looked):
