@@ -72,6 +72,8 @@ class Lookout:
             return
         self._at = now
         site.look_again()
+        if not {fault.code for fault in self._rules} <= {fault.code for fault in published(site) or ()}:
+            self._judged, self._rules = None, []        # setup or on has mended what was published
         if site.system.exists(site.off_path) or not squid_listens(site):
             self._judged, self._pending, self._rules = None, False, []
         else:

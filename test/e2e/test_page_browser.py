@@ -166,7 +166,7 @@ def test_a_browser_shows_one_count_of_who_waits(full, browser, manager):
         assert what in browser.evaluate(f'byId("{held}").innerText')
         assert path != '/' or browser.evaluate('byId("held-section").hidden')
         waiting = browser.evaluate('''[...document.querySelectorAll("table")].flatMap((table) => {
-            const at = [...table.tHead.rows[0].cells].findIndex((cell) => cell.innerText === "Waiting");
+            const at = [...table.tHead.rows[0].cells].findIndex((cell) => cell.innerText === "Waiting or paused");
             return at < 0 ? [] : [...table.tBodies[0].rows].map((row) => row.cells[at].innerText); })''')
         assert set(waiting) <= {'0'}
 

@@ -69,6 +69,9 @@ def test_rules_that_are_gone_are_noticed_within_15_s_and_the_unit_is_not_active(
     assert first.startswith("Users' connections are not sent to Squid: the rules of msfrs-iptables are gone. To put them ")
     looked.machine.programs[f'{SCRIPT} check'] = ''
     looked.rules = 'table ip nat {\n}\n'
+    looked.machine.programs.update({f'{SCRIPT} up': 'msfrs-iptables: up\n', f'{SCRIPT} print': '', 'unshare': '[]'})
+    assert looked.gateway.run('on')[0] == 0
+    assert looked.after(1) == [], 'also until it looks again'
     assert looked.after(15) == []
 
 

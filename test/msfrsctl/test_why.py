@@ -31,7 +31,7 @@ def test_who_is_held_now(gateway):
         '  Share: its fair share by weight is 80 % of the link (class gold, weight 4); it received 0 % in the last '
         '5 s.',
         '  Rate: this user receives 0 bit/s, its fair share is 1.6 Mbit/s; the link carries 0 % of its 2.0 Mbit/s.',
-        '  Active now: 2 users (1 of gold, 1 of bronze); 3 wait; 1 response in progress (1 of gold).',
+        '  Active now: 2 users (1 of gold, 1 of bronze); 3 requests wait; 1 response in progress (1 of gold).',
         '  What to do: the link is not full, and still something waits; if that lasts longer than some seconds, see '
         'msfrsctl doctor.',
         '  For engineers: 3 wait and the window is full (W is 1 of W+ 1.00); 1 of 1.00 slots are taken.',

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The firewalls of other people on a gateway that is set up: what they do to users, and the command that msfrsctl prints.
-Each is installed, drops what comes to Squid, and is told to accept it by that command alone."""
+nftables and ufw drop what comes to Squid, and are told to accept it by that command alone; firewalld accepts it."""
 import json
 
 from later import fetched, scheduled
@@ -21,10 +21,11 @@ table inet filter {
     }
 }
 '''
-#: firewalld forwards nothing by default.
-ROUTED = ''.join(f'firewall-cmd -q {each}; ' for each in (
-    '--permanent --new-policy routed', '--permanent --policy routed --set-target ACCEPT', '--permanent --policy routed '
-    '--add-ingress-zone public', '--permanent --policy routed --add-egress-zone public', '--reload'))
+#: A gateway in firewalld's words, which forwards nothing by default.
+ROUTED = ''.join(f'firewall-cmd -q --permanent {each}; ' for each in (
+    '--zone=internal --change-interface=eth0', '--zone=external --change-interface=eth1', '--new-policy=routed',
+    '--policy=routed --set-target=ACCEPT', '--policy=routed --add-ingress-zone=internal',
+    '--policy=routed --add-egress-zone=external')) + 'firewall-cmd -q --reload'
 BLOCKED = 'Users cannot reach Squid and are sent past it'
 GONE = "Users' connections are not sent to Squid: the rules of msfrs-iptables are gone."
 RULES = 'iptables-save -t nat; iptables-save -t mangle; iptables-save -t security'
@@ -45,9 +46,9 @@ def _printed(machine):
     return advice.partition('; ')[0]
 
 
-def _let_pass(machine, user, begins, noticed=BLOCKED):
+def _let_pass(machine, user, begins):
     """What the firewall does now, and with the command that is printed."""
-    _wait_for(machine, noticed)
+    _wait_for(machine, BLOCKED)
     assert fetched(user, '/4321') == 4321, 'users have pages meanwhile'
     refused = machine.run('msfrsctl', 'on', check=False)
     command = _printed(machine)
@@ -123,8 +124,11 @@ def ufw(machine, user):
 def firewalld(machine, user):
     _install(machine, 'firewalld')
     machine.sh(f'systemctl enable --now firewalld; {ROUTED}')
-    _let_pass(machine, user, 'firewall-cmd --zone=', GONE)      # it removes the rules of others when it starts
-    machine.sh('firewall-cmd -q --runtime-to-permanent; systemctl restart firewalld')
+    _wait_for(machine, GONE)        # it removes the rules of others when it starts
+    assert fetched(user, '/4323') == 4323
+    machine.sh('msfrsctl on')       # it accepts what is redirected, without any command
+    scheduled(machine, user)
+    machine.sh('systemctl restart firewalld')
     wait_for(lambda: 'MSFRS_REDIRECT' in machine.sh('iptables-save'), lambda: first_line(machine))
     scheduled(machine, user)
     _purge(machine, user, 'firewalld')
@@ -132,4 +136,4 @@ def firewalld(machine, user):
 
 CHECKS = (('nftables drops what comes to Squid, and accepts it by the command that is printed', nftables),
           ('rules that programs remove are noticed, and put back', rules_that_are_gone),
-          ('without that firewall again', no_nftables), ('the same with ufw', ufw), ('the same with firewalld', firewalld))
+          ('without that firewall again', no_nftables), ('the same with ufw', ufw), ('with firewalld', firewalld))

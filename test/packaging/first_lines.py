@@ -9,9 +9,9 @@ from later import PAGE, USER, scheduled
 from machine import wait_for
 
 METRICS = 'http://127.0.0.1:3128/squid-internal-mgr/msfrs-metrics'
-#: Squid's log directory on a file system of two pages, as if it were full.
+#: Squid's logs on a file system of 64 KB, which counts as full from the beginning.
 FULL = ('systemctl stop squid; mount -t tmpfs -o size=64k,mode=755 none /var/log/squid; chown proxy: /var/log/squid; '
-        'systemctl start squid; head -c 61440 /dev/zero > /var/log/squid/full')
+        'systemctl start squid')
 #: (state, commands that produce it, beginning of the sentence, commands that end it).
 STATES = (
     ('off', 'msfrsctl off', r'Off since \d\d:\d\d by msfrsctl off: ', 'msfrsctl on'),
@@ -19,7 +19,7 @@ STATES = (
      'cp /root/resolv.conf /etc'),
     ('log', FULL, 'The file system of /var/log/squid/msfrs-access.log is full: ',
      'systemctl stop squid; umount /var/log/squid; systemctl start squid'),
-    ('test', 'systemd-run -q --unit proving -p KillSignal=SIGINT msfrsctl prove --minutes 6', 'A test runs since ',
+    ('test', 'systemd-run -q --collect --unit proving -p KillSignal=SIGINT msfrsctl prove --minutes 6', 'A test runs since ',
      'systemctl stop proving'),
     ('unscheduled', 'cp -a /etc/squid/conf.d/msfrsctl.conf /root/own; sed -i "s/^msfrs on/msfrs off/" '
      '/etc/squid/conf.d/msfrsctl.conf; squid -k reconfigure', 'Requests are not scheduled now',

@@ -142,7 +142,8 @@ void Figures::remember(const int64_t wall)
 {
     const auto &g = situation_.gateway;
     const auto &flow = situation_.flow;
-    History::Values values = {{"utilisation", g.utilisation}, {"own", g.own.value_or(NAN)},
+    History::Values values = {{"utilisation", g.utilisation}, // More than all of it was read later than it came.
+                              {"own", std::min(g.own.value_or(NAN), g.utilisation)},
                               {"outstanding", g.outstanding}, {"limit", g.limit},
                               {"queue", g.queue.value_or(NAN)}};
     double excess = flow.noClass, refused = 0;
@@ -250,9 +251,15 @@ std::string Figures::ownJson(const std::string &address, const std::string &trou
     const auto overall = verdict(trouble);
     Json json;
     json.object().key("address").string(address).key("name").string(names_.of(user));
-    json.key("trouble").boolean(!trouble.empty()).key("age").number(age).key("reason").string(CodeOf(answer.reason));
-    json.key("waiting").number(answer.waiting);
-    json.key("longest").number(answer.held.empty() ? std::nullopt : std::optional(answer.held.front()->waited));
+    const auto &held = answer.held;
+    const auto waits = [](const HeldRow *const row) { return Waits(*row); };
+    const auto asked = answer.waiting - static_cast<double>(held.size()) +
+        static_cast<double>(std::count_if(held.begin(), held.end(), waits));
+    const auto first = std::find_if(held.begin(), held.end(), waits);
+    const bool turns = asked <= 0 && (answer.reason == Reason::Waits || answer.reason == Reason::HasShare);
+    json.key("trouble").boolean(!trouble.empty()).key("age").number(age);
+    json.key("reason").string(CodeOf(turns ? Reason::LinkFull : answer.reason)).key("waiting").number(asked);
+    json.key("longest").number(first == held.end() ? std::nullopt : std::optional((*first)->waited));
     json.key("gateway").string(overall.state).key("light").string(CodeOf(overall.light));
     json.key("link").object().key("rate").number(gateway.capacity).key("used").number(Used(situation_));
     json.key("queue").number(gateway.queue.value_or(0) >= LongQueue ? gateway.queue : std::nullopt).end('}');

@@ -30,9 +30,6 @@ std::string LinkText(const Situation &now, const std::string &since)
     return used < 0.005 ? "The link is idle." : Percent(used) + " of the link is used.";
 }
 
-/// Whether it waits for its first bytes. A response is paused between two quanta: a download that takes turns.
-bool Waits(const HeldRow &row) { return row.what != "response"; }
-
 /// The longest wait of a request, s; they are in this order.
 double Longest(const Situation &now)
 {

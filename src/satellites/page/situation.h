@@ -27,6 +27,9 @@ constexpr size_t MostListed = 50; ///< rows of mgr:msfrs `held` (Snapshot::MostH
 constexpr double UsedOver = 10;   ///< averaging time of the utilisation, s; one interval may hold a page or nothing
 constexpr double PastOver = 30;   ///< averaging time of the share that bypasses Squid, s
 
+/// Whether it waits for its first bytes. A response is paused between two quanta: a download that takes turns.
+inline bool Waits(const HeldRow &row) { return row.what != "response"; }
+
 /// Utilisation of the link in the last UsedOver seconds.
 double Used(const Situation &);
 /// Share of the link that bypasses Squid; nothing: unknown, or not significantly above the error of measurement.

@@ -157,21 +157,25 @@ void Writer::find(const Who who)
         answer_.users = now_.users.find(answer_.held.front()->user);
 }
 
-/// `2 requests and 1 response of this user wait for a turn, the longest for 2.5 s (a.example)`
+/// `2 requests of this user wait for a turn, the longest for 2.5 s (a.example), and 1 download takes turns`. A download
+/// does not wait while it is paused between two quanta.
 std::string Writer::waiting() const
 {
     const auto &held = answer_.held;
+    const auto host = [](const HeldRow &row) { return row.host.empty() ? "" : " (" + row.host + ")"; };
     const auto paused = static_cast<double>(
-        std::count_if(held.begin(), held.end(), [](const HeldRow *const row) { return row->what == "response"; }));
+        std::count_if(held.begin(), held.end(), [](const HeldRow *const row) { return !Waits(*row); }));
     const auto asked = answer_.waiting - paused; // unlisted ones count as requests
-    auto text = asked > 0 ? Counted(asked, "request") : "";
-    if (paused > 0)
-        text += (asked > 0 ? " and " : "") + Counted(paused, "response");
-    text += std::string(" ") + about_ + (answer_.waiting == 1 ? " waits" : " wait") + " for a turn";
-    if (held.empty())
-        return text + ", but others wait longer";
-    return text + (answer_.waiting == 1 ? ", for " : ", the longest for ") + Seconds(held.front()->waited) +
-        (held.front()->host.empty() ? "" : " (" + held.front()->host + ")");
+    const auto turns = Counted(paused, "download");
+    if (asked <= 0)
+        return turns + " " + about_ + (paused == 1 ? " takes turns" : " take turns") + host(*held.front());
+    auto text = Counted(asked, "request") + " " + about_ + (asked == 1 ? " waits" : " wait") + " for a turn";
+    const auto first = std::find_if(held.begin(), held.end(), [](const HeldRow *const row) { return Waits(*row); });
+    if (first == held.end())
+        text += ", but others wait longer";
+    else
+        text += (asked == 1 ? ", for " : ", the longest for ") + Seconds((*first)->waited) + host(**first);
+    return text + (paused > 0 ? ", and " + turns + (paused == 1 ? " takes turns" : " take turns") : "");
 }
 
 void Writer::sayVerdict()
@@ -286,10 +290,10 @@ void Writer::sayOthers()
     std::string text = "Active now: " + Counted(users, "user");
     if (users > 0)
         text += " (" + ByClass(gateway_, [](const ClassState &c) { return c.users; }) + ")";
-    const auto listed = now_.report.held.size();
-    const auto all = static_cast<double>(listed);
-    text += "; " + Fixed(listed < MostListed ? all : std::max(gateway_.waiting(), all)) + " wait; " +
-        Counted(inFlight, "response") + " in progress";
+    const auto &held = now_.report.held;
+    const auto waits = static_cast<double>(std::count_if(held.begin(), held.end(), Waits));
+    text += "; " + std::string(held.size() < MostListed ? "" : "at least ") + Counted(waits, "request") +
+        (waits == 1 ? " waits; " : " wait; ") + Counted(inFlight, "response") + " in progress";
     say(text + (served.empty() ? "" : " (" + served + ")") + ".");
     if (const auto past = PastSquid(now_)) {
         say(Percent(*past) + " of the link bypassed Squid in the last " + Fixed(PastOver) + " s.");

@@ -67,13 +67,13 @@ TEST_F(Why, ItWaits)
     now.gateway.queue = 0.04;
     // Verdict, share (fair and actual), rate, others, server, advice.
     EXPECT_EQ(said("ann"),
-              "2 requests and 1 response of this user wait for a turn, the longest for 2.5 s (a.example): the link is "
+              "2 requests of this user wait for a turn, the longest for 2.5 s (a.example), and 1 download takes turns: the link is "
               "full, and turns go by weight.\n"
               "Share: its fair share by weight is 50 % of the link (class gold, weight 4); it received 10 % in the "
               "last 1 s.\n"
               "Rate: this user receives 200 kbit/s, its fair share is 1.0 Mbit/s; the link carries 97 % of its "
               "2.0 Mbit/s.\n"
-              "Active now: 5 users (1 of gold, 4 of bronze); 4 wait; 5 responses in progress (5 "
+              "Active now: 5 users (1 of gold, 4 of bronze); 3 requests wait; 5 responses in progress (5 "
               "of bronze).\n"
               "Server: round trips take 30 ms, and the queue at the provider adds 40 ms to each.\n"
               "What to do: this user has less than its share; if that lasts longer than a minute, see msfrsctl doctor "
@@ -82,7 +82,7 @@ TEST_F(Why, ItWaits)
     const auto about = [&](const std::string &name) { return said(name).substr(0, said(name).find(',')); };
     EXPECT_EQ(about("9"), "1 request of this transaction waits for a turn");
     EXPECT_EQ(WhySlow(now, "9").users.size(), 1u) << "whose it is";
-    EXPECT_EQ(about("EXAMPLE"), "3 requests and 1 response to this host wait for a turn");
+    EXPECT_EQ(about("EXAMPLE"), "3 requests to this host wait for a turn");
     EXPECT_EQ(about("a.example"), "1 request to this host waits for a turn");
     EXPECT_EQ(WhySlow(now, "ample").waiting, 0) << "no domain";
 }

@@ -28,7 +28,8 @@ const waitingOf = (held, count, fits) => held.length < MOST_HELD ? held.filter(f
 
 function showLink({ link, window: places, classes, held, because }) {
     setText(byId('used'), `${shown.percent(link.utilisation)} of ${shown.rate(link.rate)}`);
-    setText(byId('own'), shown.percent(link.own));
+    // More than all of it was read later than it came.
+    setText(byId('own'), link.own !== null && link.own >= link.utilisation ? 'all of it' : shown.percent(link.own));
     setText(byId('places'), shown.number(classes.reduce((sum, cls) => sum + cls.in_flight, 0)));
     const waiting = classes.reduce((sum, cls) => sum + cls.queued + cls.paused, 0);
     setText(byId('waiting'), shown.number(waitingOf(held, waiting, () => true)));

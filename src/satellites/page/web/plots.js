@@ -12,7 +12,7 @@ const PLOTS = [
     { id: 'window', title: 'Window: responses', digits: 1, columns: [['limit', 'W+: may be under way'],
                                                                    ['outstanding', 'W: are under way']] },
     { id: 'rates', title: 'Received by class, Mbit/s', scale: 1e-6, digits: 2, prefix: 'rate/', stacked: true },
-    { id: 'waiting', title: 'Waiting by class', digits: 0, prefix: 'waiting/' },
+    { id: 'waiting', title: 'Waiting or paused, by class', digits: 0, prefix: 'waiting/' },
     { id: 'held', title: '95 % are held less than, s', digits: 2, prefix: 'held/' },
     { id: 'refused', title: 'Refused requests a second', digits: 2, columns: [['refused', 'refused']] },
     { id: 'beside', title: 'Received beside Squid, Mbit/s', scale: 1e-6, digits: 2, columns: [['excess', 'reported']] },
