@@ -25,7 +25,7 @@ def known(site):
     if kept is None:
         from . import lookout       # only here, as it takes half of the time that `why` takes
         kept = [*(lookout.rules(site) if site.system.euid() == 0 and lookout.squid_listens(site) else ()), *log(site)]
-    return _sorted([*(fault for fault in kept if fault.code not in (OFF, TEST)), *off(site), *test(site)])
+    return _sorted([*_others(kept), *off(site), *test(site)])
 
 
 def published(site):
@@ -46,7 +46,12 @@ def publish(site, *faults):
 
 def publish_again(site):
     """The same with those that are published, after off or prove has begun or ended."""
-    publish(site, *published(site) or ())
+    publish(site, *_others(published(site) or ()))
+
+
+def _others(faults):
+    """Without those of off and prove, which are looked for each time."""
+    return [fault for fault in faults if fault.code not in (OFF, TEST)]
 
 
 def _sorted(faults):

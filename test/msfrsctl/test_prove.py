@@ -312,3 +312,12 @@ def test_records_since(tmp_path):
     log = Log(str(tmp_path / 'log'), '%ts.%03tu %>a')
     assert sorted(record.ended for record in since(log, 20)) == [20, 30, 31]
     assert sorted(record.ended for record in since(log, 0)) == [1, 2, 10, 20, 30, 31]
+
+
+def test_that_a_test_runs_is_published_as_long_as_it_does(line):
+    said = set()
+    line.at_sleep = lambda: said.add(line.machine.files.get('/run/msfrsctl/faults', ''))
+    line.machine.files[f'/proc/{os.getpid()}'] = ''
+    assert line.run()[0] == 0
+    assert any(text.startswith('test\tA test runs since ') for text in said)
+    assert line.machine.files['/run/msfrsctl/faults'] == '', 'also where no watch looks again'
