@@ -129,7 +129,8 @@ def firewalld(machine, user):
     machine.sh('msfrsctl on')       # it accepts what is redirected, without any command
     scheduled(machine, user)
     machine.sh('systemctl restart firewalld')
-    wait_for(lambda: 'MSFRS_REDIRECT' in machine.sh('iptables-save'), lambda: first_line(machine))
+    _wait_for(machine, GONE)
+    machine.sh('msfrsctl on')
     scheduled(machine, user)
     _purge(machine, user, 'firewalld')
 
