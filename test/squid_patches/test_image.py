@@ -35,3 +35,14 @@ def test_it_has_all_that_squid_is_built_from(tmp_path):
     copied('squid', tmp_path)
     done = subprocess.run(['bash', '-eu', '-o', 'pipefail', '-c', READ], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_nothing_that_it_copies_is_left_out_of_the_build():
+    left_out = [pathlib.PurePath(line) for line in
+                (TOP / 'docker/Dockerfile.dockerignore').read_text(encoding='utf-8').splitlines()
+                if line and line[0] not in '#!*']
+    text = (TOP / 'docker/Dockerfile').read_text(encoding='utf-8').replace('\\\n', ' ')
+    sources = [pathlib.PurePath(source) for words in re.findall('^COPY (?!--from=)(.*)$', text, re.MULTILINE)
+               for source in words.split()[:-1]]
+    assert sources and left_out
+    assert [source for source in sources for path in left_out if path == source or path in source.parents] == []
