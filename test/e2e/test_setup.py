@@ -4,13 +4,11 @@ import contextlib
 import json
 import socket
 import subprocess
-import sys
 import time
 
 import pytest
 
 from background import PATIENCE, wait_until
-from fieldtrial.base.paths import ROOT
 from fieldtrial.site.addresses import LAN4, class_prefixes
 from fieldtrial.site.administrator import Administrator
 from fieldtrial.site.world import FORWARD_PORT, LAN, WAN
@@ -23,21 +21,6 @@ WARM_UP, MEASURED = 25.0, 30.0
 LOOKS = 3
 #: Those of msfrs-edge and msfrs-syn, as the kernel's list of queues begins.
 QUEUES = ['1'], ['100']
-#: The queue at the provider in slices with, without and with scheduling.
-SLICES = '''
-import sys, types
-sys.path.insert(0, sys.argv[1])
-from msfrsctl import alternation
-from msfrsctl.site import Site
-from msfrsctl.system import System
-alternation.SLICE = 20.0
-names = "squid_conf", "squid", "etc", "state", "manager"
-site = Site(types.SimpleNamespace(**dict(zip(names, (*sys.argv[2:], None)))), System(), "/nonexistent")
-with alternation.Switch(site) as switch:
-    for on in True, False, True:
-        queues = sorted(sample.queue for sample in switch.slice(on, None).samples if sample.queue is not None)
-        print(queues[len(queues) // 2])
-'''
 
 
 class Setup:
@@ -251,18 +234,3 @@ def test_prove_cuts_nothing_and_restores(setup, rate_words):
     wait_until(lambda: under_way.received > had + 200_000, 'it was not cut')
     assert not under_way.finished
     under_way.abort()
-
-
-@pytest.mark.link(rate_bps=6e6, rtts_ms=(40.0, 60.0), buffer_bdp=6)
-def test_downloads_that_never_end_do_not_keep_the_queue_of_a_slice_without_scheduling(setup):
-    """What `prove` compares: the queue is long in the slice without, and in the next one as short as before."""
-    link = setup.link
-    setup('--edge', 'no')
-    loads = [link.users.get(user, via='intercept', size=2_000_000_000) for user in link.world.users for _ in range(2)]
-    wait_until(lambda: all(load.received for load in loads), 'all downloads have begun')
-    paths = (setup.conf, setup.directory / 'squid', setup.directory / 'etc', setup.directory / 'state')
-    before, off, after = map(float, setup.world.gateway.run(
-        sys.executable, '-c', SLICES, ROOT, *paths, timeout=4 * PATIENCE).split())
-    assert after - before < off / 8 and off > 3 * before, (before, off, after)
-    for load in loads:
-        load.abort()
