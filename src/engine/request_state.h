@@ -152,7 +152,6 @@ struct RequestScheduler::Impl {
     struct Slot {
         msfrs_class *cls;
         std::shared_ptr<ClassStats> stats;
-        double owed = 0; ///< bytes that the class had elsewhere and was not charged for
     };
 
     /// A plugin that runs, and cannot be loaded again, stays.
@@ -295,7 +294,6 @@ struct RequestScheduler::Impl {
     /// Publishes what this party has and wants.
     void tell(msfrs_time now);
     void tellClasses();
-    void chargeClasses(msfrs_time now);
     void touch(msfrs_flow &f)
     {
         auto &flow = static_cast<NamedFlow &>(f);
@@ -306,7 +304,6 @@ struct RequestScheduler::Impl {
     void exchangeUsers(msfrs_time now);
     void leaveUsers();
     uint32_t waitingElsewhere(const NamedFlow &) const; ///< requests of the user that wait at other parties
-    double weight(const msfrs_class &) const; ///< as configured
     void touchAll();
     /// Ledger::settle() and what goes with it, when it is due.
     void settle(msfrs_time now);
@@ -328,7 +325,6 @@ struct RequestScheduler::Impl {
     /// Users with work, and those charged lately. NamedFlow::party is an index here, plus 1. A flow leaves long before
     /// the engine may free it.
     std::vector<Followed> followed;
-    std::vector<double> chargedUsers; ///< bytes, by msfrs_class::index: charged to them by the last exchangeUsers()
     bool blocked = false;                         ///< requests wait for a slot, as of the last pump()
     int64_t chargedBytes = 0;                     ///< to requests, and for excess of users who have some
     msfrs_time nextSettle = 0;
