@@ -36,7 +36,7 @@ void RequestScheduler::Impl::exchangeUsers(const msfrs_time now)
         const auto items = Items(*flow);
         const auto elsewhere = ledger->exchange(user, flow->bytes(), flow->fresh, items);
         if (elsewhere > 0)
-            engine->chargeElsewhere(*flow, elsewhere, now, ledger->busyElsewhere(user));
+            engine->chargeElsewhere(*flow, elsewhere, now);
         if (items > 0 || now - flow->idleSince < FollowFor) {
             ++n;
             continue;
@@ -67,22 +67,15 @@ uint32_t RequestScheduler::Impl::waitingElsewhere(const NamedFlow &f) const
 void RequestScheduler::Impl::look(const msfrs_time now)
 {
     others = &ledger->look(now);
-    // A few that wait for a moment are no backlog: the small ones among them profit most from service out of turn.
+    engine->follow(others->virtualTime);
+    // A few that wait for a moment are no backlog.
     engine->waitElsewhere(static_cast<double>(others->waiting) > outstanding() ? others->waiting : 0);
-    engine->share(others->workers);
 }
 
 void RequestScheduler::Impl::tell(const msfrs_time now)
 {
-    const auto quantum = config.quantum > 0 ? config.quantum : WholeResponse;
-    ledger->say({law->part(), blocked ? waiters() : 0, waiting.size(), chargedBytes, quantum,
-                 static_cast<int64_t>(inService()) * quantum}, now);
-}
-
-void RequestScheduler::Impl::tellClasses()
-{
-    for (uint32_t n = 0; n < slots.size(); ++n)
-        ledger->served(n, slots[n].cls->name, slots[n].stats->bytes + slots[n].stats->excess);
+    ledger->say({law->part(), blocked ? waiters() : 0, waiting.size(), engine->least(), engine->virtualTime(),
+                 config.quantum > 0 ? config.quantum : WholeResponse}, now);
 }
 
 /// Touches all flows that have work, after flows have moved or weights have changed.
@@ -100,7 +93,6 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
         return;
     nextSettle = now + Ledger::Every;
     exchangeUsers(now);
-    tellClasses();
     const double received = ledger->measures() ? meter->total() : meter->latest();
     ledger->measured({law->whole(), config.rate, use.utilisation(), queueTarget.get(),
                       static_cast<uint32_t>(floor.phase())},

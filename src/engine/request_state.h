@@ -109,7 +109,6 @@ struct RequestScheduler::Impl {
         if (capacity)
             rebase(now);
         slots = slotsOf(c, *engine);
-        tellClasses();
         followWindow(now);
     }
 
@@ -293,7 +292,6 @@ struct RequestScheduler::Impl {
     void look(msfrs_time now);
     /// Publishes what this party has and wants.
     void tell(msfrs_time now);
-    void tellClasses();
     void touch(msfrs_flow &f)
     {
         auto &flow = static_cast<NamedFlow &>(f);
@@ -326,7 +324,6 @@ struct RequestScheduler::Impl {
     /// the engine may free it.
     std::vector<Followed> followed;
     bool blocked = false;                         ///< requests wait for a slot, as of the last pump()
-    int64_t chargedBytes = 0;                     ///< to requests, and for excess of users who have some
     msfrs_time nextSettle = 0;
     PluginPtr arbiter, admission;                 ///< those of `config`, loaded
     std::unique_ptr<Meter> meter;

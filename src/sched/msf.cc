@@ -82,7 +82,8 @@ struct Instance {
     bool sorted;                ///< requests, not packets
     msfrs_time now;             ///< of the latest call
     double *virtualTime;        ///< V
-    const uint64_t *elsewhere;  ///< see msfrs_host
+    const uint64_t *elsewhere;  ///< see msfrs_host, also the next
+    double *leastWaiting;
     Heap<FlowState, FlowTraits<0, &FlowState::service>> waiting;
     Heap<FlowState, FlowTraits<1, &FlowState::service>> fresh;  ///< of those: whose next item had no service yet
     Heap<FlowState, FlowTraits<2, &FlowState::left>> covered;   ///< of those: by the lead, as of the latest pick
@@ -101,6 +102,8 @@ void Settle(Instance &self, FlowState &f)
         f.end = f.service + f.left;
     }
     self.waiting.settle(f, next);
+    if (!self.waiting.empty())
+        *self.leastWaiting = self.waiting.keyAt(0);
     self.fresh.settle(f, next && next->attained == 0);
     if (self.covered.Holds(f))
         self.covered.settle(f, next);
@@ -168,6 +171,7 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     self->ahead = params[3].d;
     self->virtualTime = host->virtual_time;
     self->elsewhere = host->elsewhere;
+    self->leastWaiting = host->least;
     return 0;
 }
 
@@ -353,10 +357,10 @@ void Resumed(void *const inst, msfrs_item *const i, const int served, const msfr
 const msfrs_param Params[] = {
     {"lead", MSFRS_REAL, "bytes", "1048576", 0, NoBound, nullptr,
      "how far ahead a user of weight 1 may be by a response that ends within it; inf: no share counts at all"},
-    {"lead_time", MSFRS_REAL, "s", "2", 0.001, 1e6, nullptr,
+    {"lead_time", MSFRS_REAL, "s", "3", 0.001, 1e6, nullptr,
      "wait of the least served user over which that goes down to a third"},
     {"lag", MSFRS_REAL, "bytes", "98304", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
-    {"ahead", MSFRS_REAL, "bytes", "8192", 0, 1e12, nullptr,
+    {"ahead", MSFRS_REAL, "bytes", "16384", 0, 1e12, nullptr,
      "how far ahead a user of weight 1 may be and still use the reserve"},
 };
 

@@ -221,8 +221,8 @@ TEST_F(ExcessOnALink, WhoTakesMoreThanItsShareGetsNothingElseAndIsForgivenInTheE
     EXPECT_LT(during.requests, 0.02 * during.excess);
     EXPECT_NEAR(during.gold / during.bronze, 4, 0.12) << "the others share the rest by weight";
     beside(0);
-    // The debt: 1 MB and the reserve's 8 KB for its weight, at the rate of a user.
-    const double debt = (1048576.0 + 8192) * 4 * 8 / (4 * Unit);
+    // The debt: 1 MB and the reserve's 16 KB for its weight, at the rate of a user.
+    const double debt = (1048576.0 + 16384) * 4 * 8 / (4 * Unit);
     const auto after = run(static_cast<msfrs_time>(0.6 * debt * 1e9));
     EXPECT_LT(after.requests, 0.05 * after.gold) << "it had far more than its share";
     run(static_cast<msfrs_time>(0.6 * debt * 1e9));

@@ -123,7 +123,7 @@ RunParams Found(const std::string &trace, const double rate)
 
 TEST(AccessCapacity, OnALinkThatStaysFindingCostsNothingAndDoesNotSwing)
 {
-    size_t off = 0, all = 0, late = 0;
+    size_t off = 0, all = 0;
     for (const auto &[rate, kernelTakesLeast] : {std::pair(2e6, false), {2e6, true}, {10e6, false}, {10e6, true}}) {
         auto params = Found("", rate);
         params.kernelTakesLeast = kernelTakesLeast;
@@ -143,7 +143,7 @@ TEST(AccessCapacity, OnALinkThatStaysFindingCostsNothingAndDoesNotSwing)
             mean += found.all.mean / known.all.mean / seeds;
             rates += found.found / seeds;
             share += (found.perUser[0] / found.perUser[2] - known.perUser[0] / known.perUser[2]) / seeds;
-            late += found.rates[9].believed <= 0.95 * rate;
+            EXPECT_GT(found.rates[9].believed, 0.95 * rate) << "within ten seconds";
             for (size_t second = 20; second < found.rates.size(); ++second, ++all)
                 off += std::abs(found.rates[second].believed / rate - 1) > 0.05;
         }
@@ -152,7 +152,6 @@ TEST(AccessCapacity, OnALinkThatStaysFindingCostsNothingAndDoesNotSwing)
         EXPECT_NEAR(rates, 1, 0.03) << rate;
         EXPECT_NEAR(share, 0, 0.05) << rate;
     }
-    EXPECT_LE(late, 1u) << "within ten seconds: one of 64 has 94 %";
     EXPECT_LT(off, all / 100) << "0.3 % of the seconds, in one seed of three";
 }
 

@@ -236,7 +236,7 @@ TEST_P(AccessOrder, ACrowdThatComesAtOnceSharesByWeight)
     crowd(0, Teachers);
     scene.run(30);
     const double pupils = had(2, Pupils), teachers = had(0, Teachers);
-    scene.run(60);
+    scene.run(30);
     const double pupilsHad = had(2, Pupils) - pupils, teachersHad = had(0, Teachers) - teachers;
     const double due = (Pupils + 1.0) / (Pupils + 1 + 4 * (Teachers + 1));
     EXPECT_NEAR(pupilsHad / (pupilsHad + teachersHad), due, 0.1 * due);
