@@ -48,8 +48,6 @@ std::vector<double> Read(const msfrs_plugin &plugin, void (*const gauges)(void *
 
 } // namespace
 
-constexpr uint64_t None = 0;
-
 struct Engine::Instance {
     Instance(Engine &engine, const Part &part): plugin(part.plugin->ops()), state(NewState(plugin.inst_size))
     {
@@ -61,8 +59,7 @@ struct Engine::Instance {
         table.exact = engine.cost_ == Cost::Exact;
         table.limit = engine.limit_;
         table.elsewhere = &engine.elsewhere_;
-        table.sharers = &None;
-        table.least = &engine.least_;
+        table.sharers = &engine.sharers_;
         const auto init = plugin.kind == MSFRS_AQM ? plugin.aqm->init : plugin.sched->init;
         char error[256] = "";
         if (init && init(state.get(), &table, part.params.data(), error, sizeof(error)) != 0) {

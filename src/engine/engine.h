@@ -20,7 +20,6 @@
 #include "plugin/msfrs_plugin.h"
 #include "window/service_lag.h"
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -165,7 +164,8 @@ public:
     void chargeFlow(msfrs_flow &, int64_t amount, msfrs_time now);
     /// The same for service by another party: it counts in the order, but not in NamedFlow::bytes(). A negative amount
     /// refunds an overcharge.
-    void chargeElsewhere(msfrs_flow &, int64_t amount, msfrs_time now);
+    /// \param served whether items of the flow used it; if not, it was traffic that no scheduler holds back
+    void chargeElsewhere(msfrs_flow &, int64_t amount, msfrs_time now, bool served = false);
     /// Removes a queued item and frees it.
     void remove(msfrs_item &, msfrs_time now, msfrs_reason);
     /// Moves an item to another flow, queued or in service as it is. Its past service stays charged to the old flow;
@@ -190,11 +190,8 @@ public:
     const EngineTotals &totals() const { return totals_; }
     /// Sets the backlog, in items, at other engines that serve the same link. (Initially 0.)
     void waitElsewhere(const uint64_t items) { elsewhere_ = items; }
-    /// Service of the least served waiting user, and the virtual time, in bytes per weight; 0 without such counters.
-    double least() const { return least_; }
-    double virtualTime() const { return virtualTime_; }
-    /// Another engine of the link has come so far.
-    void follow(const double virtualTime) { virtualTime_ = std::max(virtualTime_, virtualTime); }
+    /// Sets how many others serve the same users on the link by turns with this engine.
+    void share(const uint64_t others) { sharers_ = others; }
     const msfrs_plugin &scheduler() const { return sched_.plugin->ops(); }
     const msfrs_plugin *aqm() const { return aqm_.plugin ? &aqm_.plugin->ops() : nullptr; }
     /// The scheduler's gauges of a class (null: of the instance), in the order of its table.
@@ -250,8 +247,8 @@ private:
     size_t costsAt_;                                    ///< offset of ItemCosts in an item; zeroed up to there
     std::unique_ptr<PushOut> pushOut_;                  ///< null: arrivals at `limit` are dropped
     bool draws_;                                        ///< the AQM may draw among the queued items
-    uint64_t elsewhere_ = 0;                            ///< see msfrs_host
-    double virtualTime_ = 0, least_ = 0;                ///< the scheduler's, see msfrs_host
+    uint64_t elsewhere_ = 0, sharers_ = 0;              ///< see msfrs_host
+    double virtualTime_ = 0;                            ///< the scheduler's, see msfrs_host
     Pool itemPool_, flowPool_;
     std::vector<ItemRecord *> drawable_;                ///< the queued items, for such draws
     EngineTotals totals_;

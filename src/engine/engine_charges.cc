@@ -71,9 +71,11 @@ void Engine::chargeFlow(msfrs_flow &f, const int64_t amount, msfrs_time now)
     chargeElsewhere(f, amount, now);
 }
 
-void Engine::chargeElsewhere(msfrs_flow &f, const int64_t amount, msfrs_time now)
+void Engine::chargeElsewhere(msfrs_flow &f, const int64_t amount, msfrs_time now, const bool served)
 {
     now = at(now);
+    if (served)
+        f.elsewhere = now;
     if (schedOps_->charged)
         schedOps_->charged(schedState_, &f, nullptr, 0, amount, now);
 }

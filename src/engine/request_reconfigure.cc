@@ -129,6 +129,7 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
         self.queueTarget = QueueTarget(params.queue);
     self.adoptWindow(params);
     self.touchAll();
+    self.tellClasses();
     self.doubted = false;
     self.believedAt = now;
     self.configuredAt = Seconds(now);

@@ -131,8 +131,8 @@ void RequestScheduler::Impl::pump(const msfrs_time now)
     look(now);
     const Engine::Lost lost = [this, now](void *const r) { lose(*static_cast<Request *>(r), now); };
     while (engine->totals().queued.items > 0) {
-        const bool open = law->open() && ledger->turn(engine->least());
-        stuck = !open && !(law->openForFresh() && ledger->turn(engine->least()));
+        const bool open = law->open() && ledger->turn(false);
+        stuck = !open && !(law->openForFresh() && ledger->turn(true));
         if (stuck)
             break;
         const auto item = engine->pick(now, open ? MSFRS_PICK_ANY : MSFRS_PICK_FRESH, wakeAt, lost);
@@ -331,6 +331,7 @@ void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view u
     auto &flow = self.engine->flow(*slot.cls, room ? user : OtherUsers);
     self.touch(flow); // first: what a flow has when it enters is not reported
     self.engine->chargeFlow(flow, bytes, now);
+    self.chargedBytes += flow.backlog + flow.in_service > 0 ? bytes : 0;
 }
 
 void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(bytes); }

@@ -109,6 +109,7 @@ struct RequestScheduler::Impl {
         if (capacity)
             rebase(now);
         slots = slotsOf(c, *engine);
+        tellClasses();
         followWindow(now);
     }
 
@@ -151,6 +152,7 @@ struct RequestScheduler::Impl {
     struct Slot {
         msfrs_class *cls;
         std::shared_ptr<ClassStats> stats;
+        double owed = 0; ///< bytes that the class had elsewhere and was not charged for
     };
 
     /// A plugin that runs, and cannot be loaded again, stays.
@@ -292,6 +294,8 @@ struct RequestScheduler::Impl {
     void look(msfrs_time now);
     /// Publishes what this party has and wants.
     void tell(msfrs_time now);
+    void tellClasses();
+    void chargeClasses(msfrs_time now);
     void touch(msfrs_flow &f)
     {
         auto &flow = static_cast<NamedFlow &>(f);
@@ -302,6 +306,7 @@ struct RequestScheduler::Impl {
     void exchangeUsers(msfrs_time now);
     void leaveUsers();
     uint32_t waitingElsewhere(const NamedFlow &) const; ///< requests of the user that wait at other parties
+    double weight(const msfrs_class &) const; ///< as configured
     void touchAll();
     /// Ledger::settle() and what goes with it, when it is due.
     void settle(msfrs_time now);
@@ -323,7 +328,9 @@ struct RequestScheduler::Impl {
     /// Users with work, and those charged lately. NamedFlow::party is an index here, plus 1. A flow leaves long before
     /// the engine may free it.
     std::vector<Followed> followed;
+    std::vector<double> chargedUsers; ///< bytes, by msfrs_class::index: charged to them by the last exchangeUsers()
     bool blocked = false;                         ///< requests wait for a slot, as of the last pump()
+    int64_t chargedBytes = 0;                     ///< to requests, and for excess of users who have some
     msfrs_time nextSettle = 0;
     PluginPtr arbiter, admission;                 ///< those of `config`, loaded
     std::unique_ptr<Meter> meter;

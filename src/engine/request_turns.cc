@@ -45,6 +45,7 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
     auto &self = *impl_;
     assert(bytes >= 0);
     self.meter->payload(bytes);
+    self.chargedBytes += bytes;
     r.bytes += bytes;
     if (r.remaining != MSFRS_UNKNOWN)
         r.remaining = r.remaining >= bytes ? r.remaining - bytes : MSFRS_UNKNOWN;

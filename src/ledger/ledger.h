@@ -21,10 +21,9 @@ struct PartyState {
                              ///< SharedWindow::limit of either fill the link
     uint64_t waiting = 0;    ///< requests that wait for a window slot and would take one now
     uint64_t queued = 0;     ///< requests that wait for their first service
-    double least = 0;        ///< service of the least served of their users, bytes per weight >= 0; without meaning if
-                             ///< none waits
-    double virtualTime = 0;  ///< V, likewise >= 0; grows
+    int64_t served = 0;      ///< bytes charged so far, grows
     int64_t quantum = 16384; ///< bytes of a turn, > 0
+    int64_t inService = 0;   ///< bytes >= 0 that `places` stand for
 };
 
 /// Path measurements of a party's connections to servers, input for the estimate of C.
@@ -39,11 +38,17 @@ struct OtherParties {
     uint32_t workers = 0;   ///< of the others, those that take slots by turns
     uint64_t waiting = 0, queued = 0;
     double part = 1;        ///< this party's part of the weights of all active users, > 0 to 1
-    double virtualTime = 0; ///< the greatest
     double received = 0;    ///< bytes that the link carried by their count and not by ours; grows
     double own = 0;         ///< bytes of their responses; grows
     std::vector<QueueSeen> queues;        ///< the queue estimate of each
     uint64_t packets = 0, outOfOrder = 0; ///< as PathSeen has them; grow
+};
+
+/// A class at all parties of this gateway, as of the last settle().
+struct ClassElsewhere {
+    double bytes = 0;       ///< charged to it by other parties since the previous settle()
+    double demand = 0;      ///< of all, this party included: sum of the weights of its active users
+    double here = 0;        ///< this party's part of that
 };
 
 /// The window as computed by the party that measures, or as adopted by a follower.
@@ -72,9 +77,9 @@ public:
 
     /// The sums of the others, at most a millisecond old. The reference stays valid while the ledger lives.
     virtual const OtherParties &look(msfrs_time /*now*/) { return none_; }
-    /// Whether this party may take a free window slot: no other party has a waiting user that is too far behind.
-    /// \param least as in PartyState, now
-    virtual bool turn(double /*least*/) const { return true; }
+    /// Whether this party may take a free window slot: no other waiting party is too far behind.
+    /// \param fresh for an item without service: the reserve is open to a party that is slightly further ahead
+    virtual bool turn(bool /*fresh*/) const { return true; }
     /// Publishes the state of this party, at every change; after look().
     virtual void say(const PartyState &, msfrs_time /*now*/) {}
     /// When to call look() again; 0: not before settle().
@@ -95,14 +100,20 @@ public:
     virtual int64_t exchange(User, uint64_t /*bytes*/, uint32_t /*waiting*/, uint32_t /*items*/) { return 0; }
     /// Its requests that wait at other parties, as of the last exchange().
     virtual uint32_t waitingElsewhere(User) const { return 0; }
+    /// Whether any of its requests has work at other parties, likewise.
+    virtual bool busyElsewhere(User) const { return false; }
     /// Stops following the user.
     virtual void leave(User) {}
 
+    /// Publishes the bytes charged to a class here so far. \param n index into the configuration's classes
+    virtual void served(uint32_t /*n*/, std::string_view /*cls*/, uint64_t /*bytes*/) {}
+    /// The class at the other parties. \param n as in served()
+    virtual ClassElsewhere elsewhere(uint32_t /*n*/) const { return {}; }
     /// Whether the others rely on this party's interface counter; if not, its reading may be an old one.
     virtual bool measures() const { return true; }
     /// Publishes the measurements and the window of this party.
     virtual void measured(const SharedWindow &, const Measured &) {}
-    /// Every so often, after all users and measurements were published: finds the live parties, the leader
+    /// Every so often, after all users, classes and measurements were published: finds the live parties, the leader
     /// and all demands.
     /// \returns false if another process has taken this party's slot and there is no other, so nothing is updated
     virtual bool settle(msfrs_time /*now*/) { return true; }

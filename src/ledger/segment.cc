@@ -20,7 +20,7 @@ uint64_t Mixed(uint64_t hash)
     hash ^= hash >> 32;
     hash *= 0x9e3779b97f4a7c15;
     hash ^= hash >> 29;
-    return hash > 1 ? hash : hash + 2; // 0 and 1 are reserved
+    return hash > OtherClasses ? hash : hash + 2;
 }
 
 } // namespace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The memory that the parties of one link share. Each party (a worker of Squid, msfrs-edge, another gateway by
-/// msfrs-share) publishes here what the order between them needs.
+/// msfrs-share) publishes its service and its demand here.
 ///
-/// The layout, version 4:
+/// The layout, version 3:
 ///   - A header, 64 slots, a table of 65,536 users, a directory of as many addresses (directory.h), and the quota
-///     counts of as many users (quota_table.h); 24 MiB and 56 KiB in all. Every field is a 64-bit word in the machine's
+///     counts of as many users (quota_table.h); 24 MiB and 104 KiB in all. Every field is a 64-bit word in the machine's
 ///     order; a real number is the bits of a double. All zero is empty: FormatSegment() only writes the header.
 ///   - A slot is a party. Only its party writes it, without locks. It is live while its heartbeat is younger than
 ///     DeadAfter. To take a slot, a party writes another epoch into `life` and clears the rest. A party that finds an
@@ -34,10 +34,10 @@
 
 namespace msfrs::ledger {
 
-constexpr uint64_t Magic = 0x4c5352464d534d01, Version = 4;
+constexpr uint64_t Magic = 0x4c5352464d534d01, Version = 3;
 /// A slot for each bit of User::active. With 14 columns a User fills two cache lines. The others bound the
-/// memory: further users are scheduled by each party alone.
-constexpr uint32_t Slots = 64, Columns = 14, Users = 65536;
+/// memory: further classes share the last of SlotClasses, and further users are scheduled by each party alone.
+constexpr uint32_t Slots = 64, Columns = 14, SlotClasses = 32, Users = 65536;
 constexpr uint32_t FirstShared = 8;             ///< slots from here on are also for parties other than workers
 constexpr msfrs_time DeadAfter = 1'000'000'000; ///< ns without a heartbeat, which is due ten times as often
 
@@ -52,6 +52,14 @@ constexpr uint8_t Kinds = 4;
 /// The leader, whose W+ all follow, is the live slot with the least rank, and of these the one with the lowest number.
 enum Rank : uint64_t { LeadsUs = 0, Ours = 1, FollowsUs = 2, Never = 3 };
 
+/// Service and demand of one class at a party. A gateway shows none: see chargeClasses().
+struct SlotClass {
+    Word key;     ///< ClassKey(); 0: none. The last of SlotClasses has all further classes, with OtherClasses
+    Word served;  ///< bytes charged, grows
+    Word demand;  ///< double >= 0: its part of Slot::demand
+};
+constexpr uint64_t OtherClasses = 1;
+
 /// One party. The first cache line has the fields that others read for each release.
 struct alignas(64) Slot {
     Word life;        ///< epoch << 8 | Kind; the epoch changes with every party that takes the slot
@@ -59,11 +67,9 @@ struct alignas(64) Slot {
     Word places;      ///< responses in service, or thousandths of C; `limit` of them fill the link; <= MostPlaces
     Word waiting;     ///< requests that wait for a window slot and would take one now
     Word queued;      ///< requests that wait for their first service
-    Word least;       ///< double >= 0: service of its least served waiting user, bytes per weight; see shared.h
-    Word virtualTime; ///< double >= 0: V, bytes per weight
+    Word tag;         ///< double >= 0: service for its demand, bytes per weight; see shared.h
     Word demand;      ///< double >= 0: sum over its active users of the weight, each times the part of the user's
                       ///< requests with work that are here
-
     Word rank;        ///< enum Rank
 
     Word received;    ///< bytes that the link has carried as far as this party measures, grows
@@ -74,6 +80,7 @@ struct alignas(64) Slot {
     Word utilisation; ///< double >= 0: U of the last interval
     Word pid;         ///< of the writer, for reports
     Word config;      ///< a number for its configuration, for reports: all should have the same
+    SlotClass classes[SlotClasses];
 
     Word trips;       ///< recent RTT samples of its connections to servers, at most MostTrips
     Word queue;       ///< ns, at most LongestPath: a low quantile of their excess over the base RTT
@@ -264,7 +271,7 @@ uint32_t Find(const Entry (&table)[N], const uint64_t key)
     return Find(table, key, [](const Entry &) { return true; });
 }
 
-/// Numbers for names, the same on every machine (FNV-1a); never 0 or 1.
+/// Numbers for names, the same on every machine (FNV-1a); never 0 or OtherClasses.
 uint64_t ClassKey(std::string_view cls);
 uint64_t UserKey(std::string_view cls, std::string_view user);
 

@@ -48,11 +48,10 @@ std::optional<SlotReading> ReadSlot(const Slot &slot, const msfrs_time now, bool
     const auto places = slot.places.load(Relaxed);
     r.waiting = slot.waiting.load(Relaxed);
     r.queued = slot.queued.load(Relaxed);
-    r.least = ReadReal(slot.least);
-    r.virtualTime = ReadReal(slot.virtualTime);
+    r.tag = ReadReal(slot.tag);
     r.demand = ReadReal(slot.demand);
     if (kind >= Kinds || places > MostPlaces || r.waiting > MostWaiting || r.queued > MostWaiting ||
-        !Within(r.least, 0, MostReal) || !Within(r.virtualTime, 0, MostReal) || !Within(r.demand, 0, MostReal)) {
+        !Within(r.tag, 0, MostReal) || !Within(r.demand, 0, MostReal)) {
         if (broken)
             *broken = true;
         return {};

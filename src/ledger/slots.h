@@ -21,7 +21,7 @@ struct SlotReading {
     msfrs_time heartbeat = 0;                   ///< ns
     uint32_t places = 0;
     uint64_t waiting = 0, queued = 0;
-    double least = 0, virtualTime = 0, demand = 0;
+    double tag = 0, demand = 0;
 };
 
 /// The rest of the slot, for followers of its window and for reports.

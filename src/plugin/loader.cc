@@ -80,7 +80,6 @@ constexpr Sizes SizesOf[] = {
     {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)},
     {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)}, // only the host table has grown
     {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)}, // and flows, too
-    {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)}, // only the host table
 };
 static_assert(sizeof(SizesOf) / sizeof(*SizesOf) == MSFRS_ABI_MINOR + 1);
 

@@ -41,7 +41,6 @@
  *           so far carries over to another instance
  *     2.2   msfrs_host::elsewhere: items may also wait at other schedulers of the link
  *     2.3   msfrs_host::sharers, msfrs_flow::elsewhere: flows may also be served by them
- *     2.4   msfrs_host::least; what 2.3 has added is always 0
  */
 #ifndef MSFRS_PLUGIN_H
 #define MSFRS_PLUGIN_H
@@ -55,7 +54,7 @@ extern "C" {
 
 #define MSFRS_PLUGIN_MAGIC 0x4d534652u /* "MSFR" */
 #define MSFRS_ABI_MAJOR 2
-#define MSFRS_ABI_MINOR 4
+#define MSFRS_ABI_MINOR 3
 #define MSFRS_RESOURCES 4  /**< cost dimensions of an item; 0 is always bytes on the link */
 #define MSFRS_SYMBOL "msfrs_plugin" /**< the one exported symbol */
 #define MSFRS_UNKNOWN (-1) /**< as msfrs_item::remaining: not stated */
@@ -125,7 +124,7 @@ struct msfrs_flow {
     struct msfrs_item *head, *tail;      /**< the flow's queue in service order; NULL if it is empty */
     void *state;                         /**< the scheduler's, flow_size bytes */
     void *aqm_state;                     /**< the AQM's, flow_size bytes */
-    msfrs_time elsewhere; /**< 0; since 2.3 */
+    msfrs_time elsewhere; /**< when another scheduler of the link last served it; 0: never; since 2.3 */
 };
 
 /** A request, a quantum of a response, or a packet. */
@@ -160,9 +159,7 @@ struct msfrs_host {
     uint32_t exact;       /**< 1: estimates are exact (packets); 0: an item's cost is known afterwards (requests) */
     uint32_t limit;       /**< most items that the host queues, 0: no limit; at the limit no AQM is asked */
     const uint64_t *elsewhere; /**< backlog, in items, at other schedulers of the link; 0: none; since 2.2 */
-    const uint64_t *sharers; /**< 0; since 2.3 */
-    double *least;        /**< kept by a scheduler with such counters: that of the least served waiting user, in the unit of
-                               virtual_time; the order between schedulers of the link goes by it; since 2.4 */
+    const uint64_t *sharers; /**< other schedulers that serve the same users by turns; 0: none; since 2.3 */
 };
 
 enum msfrs_param_type { MSFRS_INT = 1, MSFRS_REAL, MSFRS_BOOL, MSFRS_CHOICE };

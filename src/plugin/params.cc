@@ -83,36 +83,6 @@ bool Parse(const msfrs_param &p, const std::string &text, msfrs_value &out)
     return false;
 }
 
-/// What replaces a parameter of an earlier release.
-struct Replaced {
-    const char *plugin, *param, *by;
-};
-constexpr char Paper[] = "the order of the paper, by classes and first come, first served within one, is the arbiter moa";
-constexpr char Constant[] = "it is a constant now; leave it out";
-constexpr Replaced AllReplaced[] = {
-    {"msf", "users", Paper},
-    {"msf", "wake", Paper},
-    {"msf", "order", "remaining is the only order; with lead=0 the least served user goes next, whatever remains"},
-    {"msf", "favour", "lead= does this now, and what it lends is paid back; leave favour= out"},
-    {"msf", "user_ahead", "ahead= bounds each user now"},
-    {"msf", "lead_floor", Constant},
-    {"msf", "lag_time", Constant},
-    {"msf", "debt", Constant},
-};
-
-std::string Unknown(const msfrs_plugin &plugin, const std::string &param)
-{
-    const auto what = std::string(plugin.name) + " has no parameter '" + param + "'";
-    for (const auto &old : AllReplaced) {
-        if (plugin.name == std::string(old.plugin) && param == old.param)
-            return what + " any more: " + old.by;
-    }
-    std::string known;
-    for (uint32_t n = 0; n < plugin.n_params; ++n)
-        known += std::string(n ? ", " : "") + plugin.params[n].name;
-    return what + (known.empty() ? "; it has none" : "; it has " + known);
-}
-
 } // namespace
 
 std::vector<msfrs_value> ParseParams(const msfrs_plugin &plugin, const std::vector<Setting> &settings)
@@ -133,8 +103,13 @@ std::vector<msfrs_value> ParseParams(const msfrs_plugin &plugin, const std::vect
         uint32_t n = 0;
         while (n < plugin.n_params && setting.name != plugin.params[n].name)
             ++n;
-        if (n == plugin.n_params)
-            throw ConfigError(Unknown(plugin, setting.name));
+        if (n == plugin.n_params) {
+            std::string known;
+            for (uint32_t k = 0; k < plugin.n_params; ++k)
+                known += std::string(k ? ", " : "") + plugin.params[k].name;
+            throw ConfigError(std::string(plugin.name) + " has no parameter '" + setting.name + "'" +
+                              (known.empty() ? "; it has none" : "; it has " + known));
+        }
         const auto &p = plugin.params[n];
         if (given[n])
             throw ConfigError(std::string(plugin.name) + " parameter " + p.name + " is given twice; " + p.name + "=" +

@@ -13,7 +13,8 @@ namespace {
 std::vector<Variant> Keepers()
 {
     auto all = AllVariants(MSFRS_SCHED);
-    for (const char *const text : {"msf lag=0 ahead=0", "msf lead=0", "msf lead=4000 lead_time=2", "drr quantum=100", "fq quantum=100"})
+    for (const char *const text : {"msf favour=2", "msf lag=0 ahead=0", "msf lead=0 debt=1000",
+                                   "msf lead=4000 lead_time=2 lead_floor=0", "drr quantum=100", "fq quantum=100"})
         all.push_back(ParseVariant(text));
     all.erase(std::remove_if(all.begin(), all.end(), [](const Variant &v) { return !v.load().plugin->ops().keeps; }),
               all.end());

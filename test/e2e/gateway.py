@@ -37,7 +37,7 @@ ONE_PLACE = 'msfrs_window law=paper interval=1min growth=1.01 reserve=0%'
 #: adds a short rtt= to the link, so that no receive window is larger than a quantum.
 NARROW = f'{ONE_PLACE} patience=1h'
 #: Weights hold over minutes, but these tests last seconds: no user may be far ahead or behind meanwhile.
-SOON = 'msfrs_arbiter msf ahead=4096 lag=4096 lead=32768 lead_time=2'
+SOON = 'msfrs_arbiter msf ahead=4096 user_ahead=32768 lag=4096 lead=32768 lead_time=2 favour=0'
 
 
 def harm(text):

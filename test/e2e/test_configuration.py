@@ -36,7 +36,7 @@ ALL = ('msfrs on',
        'msfrs_access silver allow guests',
        'msfrs_user src6/56',
        'msfrs_queue max_wait=1.5min max_per_user=16 max_queued=1000',
-       'msfrs_arbiter msf lead=0 lag=0 ahead=32768',
+       'msfrs_arbiter msf users=fifo wake=paper ahead=32768',
        'msfrs_admission none',
        f'msfrs_excess /dev/shm/msfrs-e2e-{os.getpid()}.sock',
        f'msfrs_quota_file /dev/shm/msfrs-e2e-{os.getpid()}.quota')
@@ -159,7 +159,7 @@ def test_every_option_reaches_the_scheduler(squid):
         500e6, 'lo', 0.055, 34, 0.2]
     assert [window[name] for name in ('target', 'interval', 'growth', 'reserve', 'patience', 'floor')] == [0.999, 0.5, 1.5, 0.75, 2.0, 0.2]
     assert [report[name] for name in ('quantum', 'max_wait', 'max_per_user', 'max_queued')] == [49152, 90, 16, 1000]
-    assert (report['arbiter'], report['admission']) == ('msf lead=0 lag=0 ahead=32768', 'none')
+    assert (report['arbiter'], report['admission']) == ('msf users=fifo wake=paper ahead=32768', 'none')
     assert [(row['name'], row['weight'], row['default']) for row in report['classes']] == [
         ('gold', 4, False), ('silver', 2.5, False), ('bronze', 1, True)]
     limited = report['classes'][1]['quota']

@@ -148,12 +148,9 @@ OTHERS = (
     last(*ON, 'msfrs_arbiter MSF')(
         "scheduler name 'MSF' is not allowed: lower case letters, digits and '-', or a path with '/'"),
     last(*ON, 'msfrs_arbiter nosuch')("no scheduler 'nosuch': */nosuch.so: No such file or directory; * has: *fifo*msf*"),
-    last(*ON, 'msfrs_arbiter msf woke=virtual')("msf has no parameter 'woke'; it has lead, lead_time, lag, ahead"),
-    last(*ON, 'msfrs_arbiter msf lag=-1')(
-        'msf parameter lag=-1 is not allowed: expected a number from 0 to 1000000000 bytes'),
-    *(last(*ON, f'msfrs_arbiter msf {old}')(f"msf has no parameter '{old.partition('=')[0]}' any more: *{new}*")
-      for old, new in (('users=fifo', 'the arbiter moa'), ('wake=paper', 'the arbiter moa'), ('order=attained', 'lead=0'),
-                       ('favour=0', 'lead='), ('user_ahead=1', 'ahead='), ('lead_floor=1', 'leave it out'))),
+    last(*ON, 'msfrs_arbiter msf woke=virtual')("msf has no parameter 'woke'; it has *"),
+    last(*ON, 'msfrs_arbiter msf wake=early')(
+        'msf parameter wake=early is not allowed: expected one of virtual paper'),
     last('msfrs_admission none limit=5')('limit=: unexpected; none takes no parameters'),
     last(*ON, 'msfrs_admission nosuch')("no AQM 'nosuch': */nosuch.so: No such file or directory; * has: *"),
     *((lines, next(line for line in lines if line.startswith(at)), says) for lines, at, says in (

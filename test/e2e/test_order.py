@@ -10,8 +10,8 @@ from gateway import NARROW
 QUANTUM = 16384
 HEADERS = 500       #: bytes of headers at most that are charged for each response, and not seen by the user
 SMALL = 150_000     #: bytes: more than gold gets before bronze's turn
-#: Users in strict turns: the lead would let several resume out of turn.
-STRICT = NARROW, 'msfrs_arbiter msf lead=0'
+#: Classes in strict turns: credit earned in idle seconds would let several resume out of turn.
+STRICT = NARROW, 'msfrs_arbiter msf favour=0'
 
 pytestmark = pytest.mark.link(rate_bps=4e6, users=(1, 0, 1), rtts_ms=(5.0, 5.0))
 
@@ -120,6 +120,15 @@ def test_a_stored_response_says_how_large_another_will_be(slow_link, answer, siz
     assert slow_link.origin.keys()[2:] == [first, *{'stored', 'new'} - {first}]
     (row,) = [row for row in gateway.access_log(4) if 'REFRESH' in row['tag']]
     assert row['tag'] == ('TCP_REFRESH_UNMODIFIED' if answer else 'TCP_REFRESH_MODIFIED')
+
+
+def test_attained_goes_by_turns(slow_link):
+    """The result of the tests above if sizes were ignored."""
+    slow_link.gateway.start(NARROW, 'msfrs_arbiter msf order=attained')
+    turns = Turns(slow_link, {'size': 2 * SMALL})
+    turns.go_on(turns.large, turns.small)
+    turns.finish()
+    assert turns.large.good and turns.small.good
 
 
 @pytest.mark.parametrize('said', [1, 2 * SMALL - 1])

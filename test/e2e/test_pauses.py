@@ -18,7 +18,7 @@ MOST = 100_000
 
 @pytest.fixture
 def ends(slow_link):
-    with both_ends_of(slow_link, (NARROW, 'msfrs_arbiter msf lag=0 lead=0')) as ends:
+    with both_ends_of(slow_link, (NARROW, 'msfrs_arbiter msf lag=0 favour=0')) as ends:
         yield ends
 
 

@@ -179,8 +179,8 @@ def test_a_plugin_that_others_could_have_written(place, fabric, arguments, own):
 
 @BOTH
 def test_a_parameter_that_the_scheduler_does_not_have(place, fabric, arguments):
-    said = refused(place, fabric, ON + 'msfrs_arbiter msf lag=never\n', *arguments)
-    assert 'lag' in said and 'never' in said and '1000000000 bytes' in said, said
+    said = refused(place, fabric, ON + 'msfrs_arbiter msf wake=never\n', *arguments)
+    assert 'wake' in said and 'never' in said and 'virtual' in said and 'paper' in said, said
     assert line_of(place, 'msfrs_arbiter') in said
     said = refused(place, fabric, ON + 'msfrs_arbiter fifo depth=3\n', *arguments)
     assert 'depth' in said and line_of(place, 'msfrs_arbiter') in said, said
@@ -283,7 +283,7 @@ def test_a_plugin_that_is_gone_when_squid_is_told_to_reconfigure(place, slow_lin
     arbiter, admission = place / 'own-msf.so', place / 'own-red.so'
     shutil.copy(plugins / 'msf.so', arbiter)
     shutil.copy(plugins / 'red.so', admission)
-    lines = [f'msfrs_arbiter {arbiter} lag=0', f'msfrs_admission {admission} limit=99']
+    lines = [f'msfrs_arbiter {arbiter} wake=paper', f'msfrs_admission {admission} limit=99']
     gateway.start(*lines)
     gateway.reconfigure(lines[0], lines[1].replace('99', '98'))
     assert gateway.report()['admission'] == f'{admission} limit=98'
@@ -292,7 +292,7 @@ def test_a_plugin_that_is_gone_when_squid_is_told_to_reconfigure(place, slow_lin
     shutil.chown(admission, 'proxy')
     for weights, asked in (
             ({'gold': 7, 'silver': 2, 'bronze': 1}, lines),                                     # nothing else changed
-            ({'gold': 8, 'bronze': 1}, [f'{lines[0]} lead=0', lines[1]]),                   # requires a new engine
+            ({'gold': 8, 'bronze': 1}, [f'{lines[0]} users=fifo', lines[1]]),                   # requires a new engine
             ({'gold': 9, 'bronze': 1}, ['msfrs_arbiter nosuch', 'msfrs_admission none'])):
         gateway.write(*asked, weights=weights)
         listening = gateway.cache_log().count(LISTENING)
@@ -300,7 +300,7 @@ def test_a_plugin_that_is_gone_when_squid_is_told_to_reconfigure(place, slow_lin
         gateway.wait_until(lambda seen=listening: gateway.cache_log().count(LISTENING) >= seen + 3, 'listening again')
         report = gateway.report()
         assert {row['name']: row['weight'] for row in report['classes']} == weights
-        assert report['arbiter'] == f'{arbiter} lag=0'
+        assert report['arbiter'] == f'{arbiter} wake=paper'
         assert report['admission'] == ('none' if 'msfrs_admission none' in asked else f'{admission} limit=99')
         assert slow_link.users.get(slow_link.of('gold')[0]).wait().good
     log = gateway.cache_log()

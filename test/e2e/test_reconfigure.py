@@ -70,7 +70,7 @@ def test_everything_at_once_and_often(link):
         (('msfrs_quantum none',), {'rate': 1e6}),
         (('msfrs_quantum 64 KB', 'msfrs_user src6/64', 'msfrs_queue max_wait=30s'), {'default': 'gold'}),
         (('msfrs_arbiter fifo',), {}),
-        (('msfrs_arbiter moa',), {'interface': None}),
+        (('msfrs_arbiter msf wake=paper users=fifo',), {'interface': None}),
         ((), {'on': False}),
         ((), {'weights': {'all': 1}}),
         ((), {'weights': {'gold': 2, 'platinum': 8, 'bronze': 1}}),

@@ -119,7 +119,7 @@ def test_pauses_between_quanta_are_time_held(slow_link):
     That shows while it lasts, and in access.log."""
     gold, guest = slow_link.of('gold')[0], slow_link.of('bronze')[0]
     page = content('page', 0, 500_000)
-    with both_ends_of(slow_link, (NARROW, 'msfrs_arbiter msf lag=0 lead=0')) as ends:
+    with both_ends_of(slow_link, (NARROW, 'msfrs_arbiter msf lag=0 favour=0')) as ends:
         gateway = slow_link.gateway
         tunnel = ends.tunnel(guest, ssl.TLSVersion.TLSv1_3)
         gateway.wait_for(queued=0, paused=0, in_flight=0, silent=1)

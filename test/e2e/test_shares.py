@@ -194,7 +194,7 @@ def test_one_alone_has_the_whole_link(link):
 def test_paper_scheme_shares_by_weight_too(slow_link):
     """Whole responses, one queue for each class: no quanta, no reserve."""
     slow_link.gateway.start('msfrs_window interval=1s reserve=0%', 'msfrs_quantum none',
-                            'msfrs_arbiter moa')
+                            'msfrs_arbiter msf wake=paper users=fifo')
     load = slow_link.users.load(slow_link.world.users, size=15_000)
     time.sleep(WARM_UP)
     got, utilisation = measure(slow_link, load, MEASURED)

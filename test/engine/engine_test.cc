@@ -136,6 +136,10 @@ TEST_F(EngineTest, WhatAnotherPartyServedCountsInTheOrderAlone)
     msf.audit("chargeElsewhere");
     EXPECT_EQ(f.bytes(), 0u);
     EXPECT_GT(*c.service, before);
+    EXPECT_EQ(f.elsewhere, 0) << "traffic that nobody holds back";
+    msf.clock.advance(Second);
+    msf.engine().chargeElsewhere(f, 5000, msf.clock.now(), true);
+    EXPECT_EQ(f.elsewhere, msf.clock.now());
 }
 
 TEST_F(EngineTest, AClassWithItemsCannotBeRemoved)

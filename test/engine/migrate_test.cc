@@ -134,7 +134,7 @@ TEST_F(MigrateTest, CountersGoOnWhereTheSchedulerIsTheSame)
 {
     fill("msf lag=0");
     migrate("msf lag=7", {"b", "a"});
-    EXPECT_EQ(*to->classes()[0]->service, 0) << "b";
+    EXPECT_EQ(*to->classes()[0]->service, 1000) << "b came when a had been charged so much in advance";
     EXPECT_EQ(*to->classes()[1]->service, 1000) << "a";
     to->done(*now[0], 9);
     now[0] = now[1];
@@ -151,9 +151,10 @@ TEST_F(MigrateTest, AnotherSchedulerBeginsAnew)
     EXPECT_EQ(*to->classes()[0]->service, 700) << "what is in service and not used yet, since that may come back";
 }
 
+/// The class that the user joins is as far ahead as before, shared now by two users.
 TEST_F(MigrateTest, WhoComesToAnotherClassIsNeitherAheadNorBehind)
 {
-    const char *const msf = "msf lag=0 lead=0";
+    const char *const msf = "msf lag=0 order=attained";
     from = make(msf);
     auto &a = *from->addClass("a", 1), &b = *from->addClass("b", 1);
     msfrs_time wake;
@@ -165,7 +166,10 @@ TEST_F(MigrateTest, WhoComesToAnotherClassIsNeitherAheadNorBehind)
         from->done(*i, 3);
     }
     offer(a, "u");
+    const double before = *b.service;
     migrate(msf, {"b"});
+    EXPECT_EQ(before, 200'000);
+    EXPECT_EQ(*to->classes()[0]->service, 150'000) << "V is 100,000";
     EXPECT_EQ(to->classes()[0]->users, 2u);
     auto *const u = to->pick(6, MSFRS_PICK_ANY, wake);
     EXPECT_EQ(u->host, &hosts[3]) << "who comes is where the one who was served last began";

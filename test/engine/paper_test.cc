@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Section 4.1 of the paper: its worked example and equations (4) to (6), with msfrs_quantum none, reserve 0
-/// and the arbiter moa, on an equally shared link.
+/// Section 4.1 of the paper: its worked example and equations (4) to (6), with msfrs_quantum none, reserve 0,
+/// users=fifo and wake=paper, on an equally shared link.
 #include "support/backlog.h"
 
 #include <gtest/gtest.h>

@@ -219,10 +219,11 @@ TEST_F(ExcessOnALink, WhoTakesMoreThanItsShareGetsNothingElseAndIsForgivenInTheE
     run(300 * Second);
     const auto during = run(1000 * Second);
     EXPECT_LT(during.requests, 0.02 * during.excess);
-    EXPECT_NEAR(during.gold / during.bronze, 4, 0.12) << "the others share the rest by weight";
+    EXPECT_NEAR((during.gold * 3 + during.excess + during.requests) / (4 * during.bronze), 4, 0.12)
+        << "the class has its share";
     beside(0);
-    // The debt: 1 MB and the reserve's 16 KB for its weight, at the rate of a user.
-    const double debt = (1048576.0 + 16384) * 4 * 8 / (4 * Unit);
+    // The debt: 1 MB for a user of weight 1 plus 256 KB, at the rate of a user.
+    const double debt = (1048576.0 * 4 + 262144) * 8 / (4 * Unit);
     const auto after = run(static_cast<msfrs_time>(0.6 * debt * 1e9));
     EXPECT_LT(after.requests, 0.05 * after.gold) << "it had far more than its share";
     run(static_cast<msfrs_time>(0.6 * debt * 1e9));
@@ -230,8 +231,22 @@ TEST_F(ExcessOnALink, WhoTakesMoreThanItsShareGetsNothingElseAndIsForgivenInTheE
     EXPECT_NEAR(then.requests / then.gold, 1, 0.05) << "but 1300 s are not paid back";
 }
 
+TEST_F(ExcessOnALink, AClassThatTakesMoreThanItsShareIsForgivenToo)
+{
+    ask();
+    beside(20 * Unit); // gold's share is 16
+    run(300 * Second);
+    const auto during = run(700 * Second);
+    EXPECT_LT(during.requests + during.gold, 0.02 * during.excess);
+    EXPECT_NEAR(during.silver / during.bronze, 2, 0.06);
+    beside(0);
+    run(200 * Second);
+    const auto then = run(300 * Second);
+    EXPECT_NEAR(then.gold / then.bronze, 4, 0.2);
+}
+
 struct ExcessWithoutLag : ExcessOnALink {
-    ExcessWithoutLag(): ExcessOnALink({{"lag", "0"}}) {}
+    ExcessWithoutLag(): ExcessOnALink({{"lag", "0"}, {"debt", "4194304"}}) {}
 };
 
 TEST_F(ExcessWithoutLag, WhoIsIdlePaysWithItsNextRequestsForMoreThanItsShare)

@@ -254,7 +254,7 @@ TEST_F(UnaskedTest, IsStillOwedAfterAReconfiguration)
 {
     begin();
     charge(*pusher, 5000);
-    config.arbiter.settings.push_back({"lead_time", "2"});
+    config.arbiter.settings.push_back({"lead", "0"});
     s->reconfigure(config, clock.now());
     EXPECT_TRUE(s->owes(*pusher->request));
 }
@@ -287,8 +287,6 @@ TEST_F(ExchangesTest, AResponseThatMayBeCompleteGoesBeyondItsQuantumOnce)
 /// The second of two users of a class has received less of its response.
 class AskedMoreTest : public ExchangesTest {
 protected:
-    AskedMoreTest() { config.arbiter = {"msf", {{"ahead", "0"}, {"lag", "0"}}}; } // with its lead
-
     void begin()
     {
         start(1);
@@ -342,7 +340,7 @@ TEST_F(AskedMoreTest, AServedOneDoesFromItsNextTurnOn)
 TEST_F(AskedMoreTest, ItTakesThePlacesThatAreKeptForFirstQuanta)
 {
     config.window.reserve = 1;
-    config.arbiter = {"msf", {{"lag", "0"}}};
+    config.arbiter = {"msf", {{"lag", "0"}, {"favour", "0"}}};
     begin();
     askedMore(*a);
     EXPECT_EQ(granted(), "a");
@@ -362,7 +360,7 @@ TEST_F(AskedMoreTest, NobodyGainsASharesWorthByAsking)
         bytes[&served] += 1000;
         clock.advance(Second / 1000);
     }
-    EXPECT_NEAR(static_cast<double>(bytes[&often]) / 10e6, 1, 0.21) << "what the lead is, it decays";
+    EXPECT_NEAR(static_cast<double>(bytes[&often]) / 10e6, 1, 0.21) << "2 MB of lead, which decays";
 }
 
 TEST_F(ExchangesTest, NoPlaceIsLostOverManyRandomEnds)

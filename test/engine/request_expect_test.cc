@@ -151,7 +151,7 @@ TEST_F(ExpectTest, ItIsCarriedOverAtReconfiguration)
 {
     pauseBoth([&](TestOwner &a) { expect(a, 30'001); });
     config = s->config();
-    config.arbiter.settings.push_back({"lead_time", "2"}); // requires another engine
+    config.arbiter.settings.push_back({"lead", "1000"}); // requires another engine
     s->reconfigure(config, clock.now());
     EXPECT_EQ(next(), "b") << "20000 against 20001, though a has had as much and came first";
 }

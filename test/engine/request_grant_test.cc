@@ -25,7 +25,7 @@ protected:
     void changeArbiter(const std::string &lead)
     {
         config = s->config();
-        config.arbiter.settings = {{"ahead", "0"}, {"lag", "0"}, {"lead", lead}};
+        config.arbiter.settings = {{"ahead", "0"}, {"lag", "0"}, {"lead", lead}, {"favour", "0"}};
         s->reconfigure(config, clock.now());
     }
 };

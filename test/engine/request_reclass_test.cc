@@ -155,7 +155,7 @@ TEST_F(ReclassTest, ThoseOfAUserKeepTheirOrder)
 TEST_F(ReclassTest, TheShareIsThatOfTheOtherClassFromThenOn)
 {
     config.classes = {{"gold", 8}, {"bronze", 1}};
-    config.arbiter = {"msf", {{"lead", "0"}, {"lag", "0"}, {"ahead", "0"}}};
+    config.arbiter = {"msf", {{"favour", "0"}, {"lag", "0"}, {"ahead", "0"}, {"order", "attained"}}};
     start(1);
     auto &a = hold(0, "ann", "a"), &b = hold(1, "bob", "b"), &c = hold(0, "cid", "c");
     const auto share = [&] { // of ann and bob, over 900 turns
@@ -209,8 +209,8 @@ TEST_F(ReclassTest, FromInsideGrantedToo)
 TEST_F(ReclassTest, AgainAndAgainUnderLoad)
 {
     config.classes = {{"gold", 4}, {"silver", 2}, {"bronze", 1}};
-    for (const auto &arbiter : {PluginChoice{"msf", {}}, PluginChoice{"moa", {}},
-                                PluginChoice{"fifo", {}},
+    for (const auto &arbiter : {PluginChoice{"msf", {}}, PluginChoice{"msf", {{"wake", "paper"}, {"users", "fifo"}}},
+                                PluginChoice{"msf", {{"order", "attained"}}}, PluginChoice{"fifo", {}},
                                 PluginChoice{"drr", {}}, PluginChoice{"fq", {}}, PluginChoice{"sfq", {}},
                                 PluginChoice{"msfq", {}}, PluginChoice{TestModule("checker"), {}}}) {
         SCOPED_TRACE(arbiter.name + " " + PrintSettings(arbiter.settings));

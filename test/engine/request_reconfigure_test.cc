@@ -149,10 +149,8 @@ TEST_F(ReconfigureTest, AClassIsRemovedWithRequestsInEveryState)
 TEST_F(ReconfigureTest, CountersSurviveARemovedClass)
 {
     config.classes = {{"gold", 2}, {"silver", 1}, {"bronze", 1}, {"idle", 1}};
-    for (const char *const arbiter : {"msf", "moa"}) {
-        config.arbiter = {arbiter, {}};
-        if (arbiter == std::string("msf"))
-            config.arbiter.settings = {{"lead", "0"}};
+    for (const char *wake : {"virtual", "paper"}) {
+        config.arbiter = {"msf", {{"wake", wake}, {"favour", "0"}}};
         start(2);
         auto &g = hold(0, "g", "g");
         auto &b = hold(2, "b", "b");
@@ -167,13 +165,13 @@ TEST_F(ReconfigureTest, CountersSurviveARemovedClass)
         next.classes = {{"gold", 2}, {"bronze", 1}, {"idle", 1}};
         next.defaultClass = 1;
         s->reconfigure(next, clock.now());
-        EXPECT_EQ(report("gold").service, gold) << arbiter;
-        EXPECT_EQ(report("bronze").service, bronze) << arbiter;
+        EXPECT_EQ(report("gold").service, gold) << wake;
+        EXPECT_EQ(report("bronze").service, bronze) << wake;
         auto &woken = hold(2, "i", "woken");
-        EXPECT_EQ(report("idle").service, arbiter == std::string("moa") ? bronze : 0);
+        EXPECT_EQ(report("idle").service, wake == std::string("paper") ? bronze : 0) << "V was 0 at the latest pick";
         done(woken);
         done(g);
-        EXPECT_EQ(granted(), "g b b waits") << arbiter << ": bronze is behind, and goes first as it would have";
+        EXPECT_EQ(granted(), "g b b waits") << wake << ": bronze is behind, and goes first as it would have";
         for (auto &o : owners) {
             if (!o.ended)
                 done(o);
@@ -199,7 +197,7 @@ TEST_F(ReconfigureTest, TheArbiterChanges)
 {
     fill();
     for (const auto &arbiter : {PluginChoice{"fifo", {}}, PluginChoice{TestModule("checker"), {}},
-                                PluginChoice{"moa", {}}}) {
+                                PluginChoice{"msf", {{"users", "fifo"}, {"wake", "paper"}}}}) {
         config = s->config();
         config.arbiter = arbiter;
         reconfigure();

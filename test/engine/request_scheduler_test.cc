@@ -336,7 +336,7 @@ TEST_F(RequestSchedulerTest, MemoryDoesNotGrowWithEveryUserEverSeen)
     EXPECT_LE(s->topUsers(5000).size(), 620u) << "ten minutes' worth";
 }
 
-TEST_F(RequestSchedulerTest, AReserveLetsFirstQuantaOfAUserThatIsNotAheadPass)
+TEST_F(RequestSchedulerTest, AReserveLetsFirstQuantaOfAClassThatIsNotAheadPass)
 {
     config.window.reserve = 0.5;
     start(4);
@@ -352,7 +352,9 @@ TEST_F(RequestSchedulerTest, AReserveLetsFirstQuantaOfAUserThatIsNotAheadPass)
     s->charge(*gold[0]->request, 900, clock.now());
     hold(0, "u", "g5");
     done(*gold[1]);
-    EXPECT_EQ(granted(), "b1") << "u is ahead now";
+    EXPECT_EQ(granted(), "b1") << "gold is ahead now";
+    done(*gold[2]);
+    EXPECT_EQ(granted(), "") << "five are outstanding, and g5 is of a class that is ahead";
 }
 
 TEST_F(RequestSchedulerTest, AReserveIsNotForContinuations)

@@ -152,7 +152,7 @@ def test_what_is_told_of_a_variable_rate(world):
 
 def test_arms_that_are_msfrs_but_for_a_directive(world):
     assert arms.get('sjf').configuration(world) == (
-        squidconf.msfrs(world) + 'msfrs_arbiter msf lead=inf\n')
+        squidconf.msfrs(world) + 'msfrs_arbiter msf order=remaining ahead=inf\n')
 
 
 @pytest.mark.parametrize('quic, word', [(True, 'allow'), (False, 'reject')])

@@ -48,7 +48,7 @@ void Join(Segment &segment, const uint32_t number, const msfrs_time now)
         if (const auto window = party.follow())
             Require(window->limit >= 1 && window->limit <= MostPlaces && window->rate > 0 && window->utilisation >= 0);
         const auto own = ReadSlot(segment.slots[number], then);
-        Require(own && std::isfinite(own->least) && std::isfinite(own->virtualTime) && own->demand >= 0 && own->demand <= 4);
+        Require(own && std::isfinite(own->tag) && own->demand >= 0 && own->demand <= 4);
         then += Ledger::Every;
     }
     party.leave(user);

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
         return 0;
     }
     Require(why.empty() && sums->places <= MostPlaces && sums->limit >= 1 && sums->demand >= 0);
-    Require(sums->users.size() <= MostUsers);
+    Require(sums->classes.size() <= MostClasses && sums->users.size() <= MostUsers);
     Require(EncodeMessage(*sums) == text);
     return 0;
 }

@@ -47,6 +47,7 @@ public:
             ledger::FormatSegment(machines_.back().segment.get());
         }
         config.pluginDir = PluginDir();
+        config.arbiter = {"msf", {{"favour", "0"}}}; // parties share by what classes are charged for
         config.classes = {{"gold", 4}, {"silver", 2}, {"bronze", 1}};
         config.defaultClass = 2;
         parties_.resize(parties);

@@ -87,11 +87,11 @@ TEST_F(SegmentTest, IsRefusedIfItIsAnother)
 {
     EXPECT_EQ(refusal(), "accepted");
     segment->header.version = 7;
-    EXPECT_EQ(refusal(), "it has version 7, and this program knows version 4");
+    EXPECT_EQ(refusal(), "it has version 7, and this program knows version 3");
     segment->header.version = Version;
     segment->header.size = 100;
     EXPECT_EQ(refusal(), "its header states 100 bytes, and it has " + std::to_string(sizeof(Segment)) +
-                             ", where version 4 has " + std::to_string(sizeof(Segment)));
+                             ", where version 3 has " + std::to_string(sizeof(Segment)));
     segment->header.size = sizeof(Segment);
     segment->header.magic = 1;
     EXPECT_EQ(refusal(), "it is not a ledger of msfrs");
@@ -151,7 +151,7 @@ TEST_F(SegmentTest, NonsenseInASlotMakesItDead)
     EXPECT_FALSE(broken());
     for (const double nonsense : {-1.0, 1e300, std::numeric_limits<double>::quiet_NaN(),
                                   std::numeric_limits<double>::infinity()}) {
-        for (const auto field : {&Slot::least, &Slot::virtualTime, &Slot::demand}) {
+        for (const auto field : {&Slot::tag, &Slot::demand}) {
             SetReal((**slot).*field, nonsense);
             EXPECT_TRUE(broken()) << nonsense;
             SetReal((**slot).*field, 0);
@@ -281,6 +281,8 @@ TEST_F(SegmentTest, OneReportForAll)
     Set((*one)->places, 3);
     SetReal((*one)->demand, 6);
     SetReal((*one)->limit, 9);
+    Set((*one)->classes[0].key, ClassKey("gold"));
+    Set((*one)->classes[0].served, 1000);
     Set((*two)->waiting, 2);
     SetReal((*two)->demand, 2);
     SetReal((*idle)->demand, 5);
@@ -321,7 +323,7 @@ TEST(Mapping, IsTheSameMemoryForWhoOpensIt)
         }
         made.segment().header.version = 1;
         EXPECT_EQ(OpenRefusal(name),
-                  "shared memory " + name + ": it has version 1, and this program knows version 4");
+                  "shared memory " + name + ": it has version 1, and this program knows version 3");
     }
     EXPECT_NE(OpenRefusal(name), "accepted") << "it goes with who made it";
 }

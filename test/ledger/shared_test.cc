@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Parties of a segment without schedulers: turns, users, and the leader.
+/// Parties of a segment without schedulers: turns, users, demand, and the leader.
 #include "ledger/report.h"
 #include "ledger/shared.h"
 #include "ledger/users.h"
@@ -17,7 +17,7 @@ using test::Ms, test::Second;
 using namespace ledger;
 
 constexpr int64_t Quantum = 1000;
-constexpr double Rate = 0.8e6;
+constexpr double Rate = 0.8e6; ///< 1000 bytes in 10 ms, so that the lead is three quanta
 
 class SharedTest : public ::testing::Test {
 protected:
@@ -40,6 +40,8 @@ protected:
     }
     Ledger::User enter(SharedLedger &party, const std::string &cls, const std::string &user, const double weight)
     {
+        party.served(0, "gold", 0);
+        party.served(1, "bronze", 0);
         const auto number = party.enter(cls, user, weight, 0, 1);
         users.push_back({&party, number, 0, 1});
         return number;
@@ -68,10 +70,10 @@ protected:
                 p->look(now);
         }
     }
-    /// The party has this many slots and waiting requests, and the service of its least served waiting user.
-    void say(const uint32_t n, const uint32_t places, const uint64_t waiting, const double least)
+    /// The party has this many slots and waiting requests, and `served` bytes charged in total.
+    void say(const uint32_t n, const uint32_t places, const uint64_t waiting, const int64_t served)
     {
-        parties[n]->say({places, waiting, waiting, least, least / 2, Quantum}, now);
+        parties[n]->say({places, waiting, waiting, served, Quantum, places * Quantum}, now);
         look();
     }
     Slot &slot(const uint32_t n) { return segment->slots[n]; }
@@ -95,41 +97,107 @@ protected:
     double limit = 5;
 };
 
+TEST_F(SharedTest, TellsWhatAClassHadAndWantsEverywhere)
+{
+    two(4, 2);
+    EXPECT_EQ(parties[0]->elsewhere(0).demand, 6);
+    EXPECT_EQ(parties[0]->elsewhere(0).here, 4);
+    EXPECT_EQ(parties[0]->elsewhere(1).demand, 0);
+    parties[1]->served(0, "gold", 5000);
+    settle();
+    EXPECT_EQ(parties[0]->elsewhere(0).bytes, 5000);
+    EXPECT_EQ(parties[1]->elsewhere(0).bytes, 0) << "what it had itself";
+    settle();
+    EXPECT_EQ(parties[0]->elsewhere(0).bytes, 0);
+
+    auto &third = join(2); // has its classes in another order
+    third.served(0, "bronze", 0);
+    third.served(1, "gold", 0);
+    settle();
+    settle();
+    third.served(1, "gold", 700);
+    settle();
+    EXPECT_EQ(parties[0]->elsewhere(0).bytes, 700);
+    EXPECT_EQ(parties[0]->elsewhere(1).bytes, 0);
+    EXPECT_EQ(parties[0]->elsewhere(99).bytes, 0);
+}
+
 TEST_F(SharedTest, OthersAddUp)
 {
     two(1, 1);
     join(2);
     say(1, 3, 2, 0);
-    say(2, 4, 0, 500);
+    say(2, 4, 0, 0);
     settle();
     const auto &others = parties[0]->look(now);
     EXPECT_EQ(others.places, 7u);
     EXPECT_EQ(others.waiting, 2u);
     EXPECT_EQ(others.workers, 2u);
-    EXPECT_EQ(others.virtualTime, 250);
     EXPECT_EQ(parties[2]->look(now).places, 3u);
     EXPECT_EQ(parties[1]->look(now).waiting, 0u) << "not its own";
 }
 
-TEST_F(SharedTest, WhoIsAheadByMoreThanAQuantumLetsTheOtherGo)
+TEST_F(SharedTest, WhoIsAheadByMoreThanTheLeadLetsTheOtherGo)
 {
     two(1, 1);
-    say(1, 0, 1, 500);
-    EXPECT_TRUE(parties[0]->turn(1500));
-    EXPECT_FALSE(parties[0]->turn(1501));
-    EXPECT_TRUE(parties[1]->turn(500));
-    say(1, 0, 0, 500);
-    EXPECT_TRUE(parties[0]->turn(1501)) << "nobody waits";
+    say(1, 0, 1, 0);
+    say(0, 0, 1, 3000);
+    EXPECT_TRUE(parties[0]->turn(false)) << "by the lead";
+    EXPECT_TRUE(parties[1]->turn(false));
+    say(0, 0, 1, 3001);
+    EXPECT_FALSE(parties[0]->turn(false));
+    EXPECT_TRUE(parties[0]->turn(true)) << "the reserve";
+    say(0, 0, 1, 11001);
+    EXPECT_FALSE(parties[0]->turn(true));
+    say(1, 0, 0, 0);
+    EXPECT_TRUE(parties[0]->turn(false)) << "nobody waits";
+}
+
+TEST_F(SharedTest, PlacesCountAsQuanta)
+{
+    two(1, 1);
+    say(1, 0, 1, 0);
+    say(0, 3, 1, 0);
+    EXPECT_TRUE(parties[0]->turn(false));
+    say(0, 4, 1, 0);
+    EXPECT_FALSE(parties[0]->turn(false));
+}
+
+TEST_F(SharedTest, BytesCountByDemand)
+{
+    two(4, 1);
+    say(1, 0, 1, 0);
+    say(0, 0, 1, 0);
+    int64_t served[2] = {0, 0};
+    for (int n = 0; n < 1000; ++n) { // each turn goes to a party that may take one, alternating if both may
+        const uint32_t who = parties[0]->turn(false) && (n % 2 || !parties[1]->turn(false)) ? 0 : 1;
+        ASSERT_TRUE(parties[who]->turn(false)) << "somebody may always go";
+        say(who, 0, 1, served[who] += Quantum);
+    }
+    EXPECT_NEAR(static_cast<double>(served[0]) / static_cast<double>(served[1]), 4, 0.1);
+}
+
+TEST_F(SharedTest, WhatWasIdleIsNotHeldAgainstAnybody)
+{
+    two(1, 1);
+    say(0, 1, 0, 1'000'000); // while nobody waited
+    say(0, 1, 1, 1'000'000);
+    say(1, 0, 1, 0);
+    EXPECT_TRUE(parties[1]->turn(false));
+    EXPECT_TRUE(parties[0]->turn(false)) << "no more than the lead is made up for";
+    say(0, 2, 1, 1'000'000);
+    EXPECT_FALSE(parties[0]->turn(false));
 }
 
 TEST_F(SharedTest, WhoDoesNotLookIsNotWaitedFor)
 {
     two(1, 1);
     say(1, 0, 1, 0);
-    EXPECT_FALSE(parties[0]->turn(9000));
+    say(0, 0, 1, 9000);
+    EXPECT_FALSE(parties[0]->turn(false));
     now += 51 * Ms;
     parties[0]->look(now);
-    EXPECT_TRUE(parties[0]->turn(9000));
+    EXPECT_TRUE(parties[0]->turn(false));
     EXPECT_EQ(parties[0]->look(now).waiting, 0u);
 }
 
@@ -154,6 +222,8 @@ TEST_F(SharedTest, AUserOfTwoPartiesIsCountedByItsRequestsAndChargedWhatItHadEls
     settle();
     EXPECT_EQ(Real(slot(0).demand), 2) << "a, half of whom is at the other";
     EXPECT_EQ(Real(slot(1).demand), 6);
+    EXPECT_EQ(Real(slot(1).classes[0].demand), 6);
+    EXPECT_EQ(Real(slot(1).classes[1].demand), 0);
     users[2].items = 3;
     settle();
     settle();
@@ -164,6 +234,8 @@ TEST_F(SharedTest, AUserOfTwoPartiesIsCountedByItsRequestsAndChargedWhatItHadEls
     settle();
     settle();
     EXPECT_EQ(users[2].elsewhere, 500);
+    EXPECT_TRUE(parties[1]->busyElsewhere(users[2].number));
+    EXPECT_FALSE(parties[1]->busyElsewhere(users[1].number)) << "another user";
     EXPECT_EQ(parties[1]->waitingElsewhere(users[2].number), 3u);
     EXPECT_EQ(users[0].elsewhere, 0);
     EXPECT_EQ(users[1].elsewhere, 0) << "another user";
@@ -172,6 +244,23 @@ TEST_F(SharedTest, AUserOfTwoPartiesIsCountedByItsRequestsAndChargedWhatItHadEls
     settle();
     EXPECT_EQ(Real(slot(0).demand), 0);
     EXPECT_EQ(Real(slot(1).demand), 8);
+    EXPECT_FALSE(parties[1]->busyElsewhere(users[2].number));
+}
+
+TEST_F(SharedTest, ExcessThatAnotherPartySawCountsForWhoHasTheUsersRequests)
+{
+    two(1, 1);
+    users.push_back({parties[1].get(), parties[1]->enter("gold", "a", 1, 0, 0), 0, 0});
+    say(0, 0, 1, 0);
+    say(1, 0, 1, 0);
+    users.back().bytes = 5000;
+    settle();
+    settle();
+    EXPECT_EQ(users[0].elsewhere, 5000);
+    say(1, 0, 1, 0);
+    say(0, 0, 1, 0);
+    EXPECT_FALSE(parties[0]->turn(false)) << "ahead by more than the lead";
+    EXPECT_TRUE(parties[1]->turn(false));
 }
 
 TEST_F(SharedTest, UsersBeyondTheTableAreScheduledAlone)
@@ -229,6 +318,9 @@ TEST_F(SharedTest, WhoComesBackTakesOverWhatWasComputedMeanwhile)
     EXPECT_TRUE(parties[0]->settle(now));
     ASSERT_TRUE(parties[0]->follow());
     EXPECT_EQ(parties[0]->follow()->limit, 20);
+    say(0, 1, 1, 0);
+    EXPECT_TRUE(parties[1]->turn(false)) << "what the other missed is gone, but for the lead";
+    EXPECT_TRUE(parties[0]->turn(false));
     limit = 20;
     settle();
     settle();
@@ -253,11 +345,13 @@ TEST_F(SharedTest, WhoHasLostItsSlotWritesNoMoreThereAndTakesAnother)
     two(1, 1);
     const auto old = std::move(parties[0]);
     join(0);
-    old->say({9, 9, 9, 9, 9, Quantum}, now);
+    old->say({9, 9, 9, 9, Quantum, 9 * Quantum}, now);
+    old->served(0, "gold", 77);
     old->exchange(users[0].number, 55, 0, 1);
     EXPECT_TRUE(old->settle(now));
-    old->say({9, 9, 9, 9, 9, Quantum}, now);
+    old->say({9, 9, 9, 9, Quantum, 9 * Quantum}, now);
     EXPECT_EQ(slot(0).places, 0u);
+    EXPECT_EQ(slot(0).classes[0].served, 0u);
     EXPECT_EQ(slot(Columns - 1).places, 9u);
     EXPECT_EQ(logged, "another process has written slot 0 of the shared ledger; this one continues in slot 13\n");
 }

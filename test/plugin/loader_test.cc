@@ -206,14 +206,14 @@ TEST(Loader, NotAPlugin)
 
 TEST(Loader, AnotherAbi)
 {
-    EXPECT_EQ(Refusal("other-major"), " was built for ABI 3.0, expected ABI 2.0 to 2.4; rebuild it");
-    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 2.5, expected ABI 2.0 to 2.4; rebuild it");
+    EXPECT_EQ(Refusal("other-major"), " was built for ABI 3.0, expected ABI 2.0 to 2.3; rebuild it");
+    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 2.4, expected ABI 2.0 to 2.3; rebuild it");
 }
 
 TEST(Loader, TruncatedDescriptor)
 {
     EXPECT_EQ(Refusal("truncated"),
-              " has a descriptor of 16 bytes, ABI 2.4 has " + std::to_string(sizeof(msfrs_plugin)));
+              " has a descriptor of 16 bytes, ABI 2.3 has " + std::to_string(sizeof(msfrs_plugin)));
 }
 
 TEST(Loader, AnotherKind)

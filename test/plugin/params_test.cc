@@ -109,7 +109,7 @@ TEST(Params, ADefaultThatNobodyMayWriteSaysThatNothingWasGiven)
 TEST(Params, PrintedSettingsParseAgain)
 {
     EXPECT_EQ(PrintSettings({}), "");
-    EXPECT_EQ(PrintSettings({{"lag", "0"}, {"ahead", "10"}}), "lag=0 ahead=10");
+    EXPECT_EQ(PrintSettings({{"wake", "paper"}, {"ahead", "10"}}), "wake=paper ahead=10");
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "sched/item_queue.h"
+#include "sched/msf_state.h"
 
 #include "support/host.h"
 

@@ -206,10 +206,9 @@ TEST_P(AnyParameters, KeepBackloggedClassesTogether)
     config.quantum = Quanta[random.below(4)];
     config.window.reserve = random.chance(0.5) ? 0.5 : 0;
     constexpr int Ahead = 32768;
-    if (random.chance(0.5))
-        config.arbiter = {"moa", {}};
-    else
-        config.arbiter.settings = {{"lead", "0"}, {"ahead", std::to_string(Ahead)}};
+    config.arbiter.settings = {{"users", random.chance(0.5) ? "fair" : "fifo"},
+                               {"wake", random.chance(0.5) ? "virtual" : "paper"},
+                               {"ahead", std::to_string(Ahead)}};
     config.classes.clear();
     std::vector<int> users;
     for (auto n = random.between(2, 5); n > 0; --n) {
@@ -223,7 +222,7 @@ TEST_P(AnyParameters, KeepBackloggedClassesTogether)
     options.latency = random.between(0, 200) * Ms;
     LinkSim sim(config, options);
     SCOPED_TRACE(std::to_string(config.classes.size()) + " classes, quantum " + std::to_string(config.quantum) +
-                 ", W+ " + std::to_string(options.fixedWindow) + ", " + config.arbiter.name);
+                 ", W+ " + std::to_string(options.fixedWindow) + ", " + PrintSettings(config.arbiter.settings));
 
     constexpr int64_t Largest = 80'000;
     const double places = options.fixedWindow * (1 + config.window.reserve) + 1;

@@ -76,7 +76,7 @@ protected:
         config.window.law = WindowLaw::Paper; // W+ stays 1: one is served, the others wait
         config.window.reserve = 0;
         config.window.growth = 1.001;
-        config.arbiter = {"msf", {{"lead", "0"}, {"ahead", "0"}, {"lag", "0"}}};
+        config.arbiter = {"msf", {{"ahead", "0"}, {"lag", "0"}, {"favour", "0"}}};
         s = std::make_unique<RequestScheduler>(config, host.requests(), clock.now());
     }
     ~SessionTest() override

@@ -185,6 +185,7 @@ TEST(AccessCapacity, ServersWhoseOwnPathJumpsDoNotDecideForOthers)
 TEST(AccessCapacity, StepsByFourAreFollowed)
 {
     auto params = Found("steps", 8e6);
+    params.config.arbiter = {"msf", {{"favour", "0"}}};
     constexpr int Seeds = 10;
     int late = 0;
     for (const bool kernelTakesLeast : {false, true}) {

@@ -18,7 +18,8 @@ using namespace sim::access;
 
 using Settings = std::vector<Setting>;
 const Settings Default;
-const Settings NoShares = {{"lead", "inf"}};
+const Settings NoFavour = {{"favour", "0"}};
+const Settings NoShares = {{"ahead", "inf"}};
 /// The response with fewer bytes remaining stays ahead, however long the others wait.
 const Settings NoDecay = {{"lead", "1000000000"}, {"lead_time", "1000000"}};
 
@@ -61,7 +62,7 @@ TEST_P(AccessOrder, ClassesHaveTheirSharesToAPercent)
 {
     const auto off = [&](const Settings &settings) { return Off(Simulate(saturated(settings)).perUser, {4, 2, 1}); };
     EXPECT_LT(off(Default), 0.01);
-    EXPECT_GT(off(NoShares), 0.1);
+    EXPECT_GT(off(NoShares), 0.5);
 }
 
 /// Over thirty seeds 1.8 % on average, and 3.4 % at most; the target is 3 %.
@@ -72,7 +73,7 @@ TEST_P(AccessOrder, UsersOfAClassHaveTheSame)
         return *std::max_element(result.userError.begin(), result.userError.end());
     };
     EXPECT_LT(worst(Default), 0.035);
-    EXPECT_GT(worst(NoDecay), 0.2);
+    EXPECT_GT(worst(NoDecay), 0.3);
 }
 
 /// As the field trial evaluates phases: without the first part of each, in which earlier requests are still served.
@@ -97,23 +98,40 @@ TEST_P(AccessOrder, ClassesHaveTheirSharesInEveryPhase)
     EXPECT_GT(worst(NoShares), 0.06);
 }
 
-TEST(AccessOpen, TheLeadIsGainedByAll)
+/// A user without competitors for 12.5 s, then a backlog of others; measured from 62.5 s after that, for 87 s.
+TEST_P(AccessOrder, WhatClassesHadOutOfTurnIsGoneAfterAMinute)
+{
+    const auto off = [&](const Settings &settings) {
+        auto params = saturated(settings);
+        params.seconds = 162.5;
+        params.config.classes.push_back({"guest", 1});
+        params.workload.users.push_back(1);
+        params.workload.parts = 13;
+        params.workload.active = {0x1ffe, 0x1ffe, 0x1ffe, 0x0001};
+        return Off(BytesIn(Simulate(params).parts, 6, 13), {4, 2, 1});
+    };
+    const double some = off(Default);
+    EXPECT_LT(some, 0.05);
+    EXPECT_GT(off({{"favour", "600"}}), 5 * some);
+}
+
+TEST(AccessOpen, WhatClassesHaveOutOfTurnIsGainedByAll)
 {
     std::map<std::string, double> all, last;
     for (uint64_t seed = 1; seed <= 20; ++seed) {
-        for (const char *const lead : {"0", "1048576"}) {
+        for (const char *const favour : {"0", "60"}) {
             RunParams params;
             params.config.pluginDir = test::PluginDir();
-            params.config.arbiter = {"msf", {{"lead", lead}}};
+            params.config.arbiter = {"msf", {{"favour", favour}}};
             params.workload.kind = WorkloadParams::Kind::Open;
             params.seed = seed;
             const auto result = Simulate(params);
-            all[lead] += result.all.mean;
-            last[lead] += result.classes.back().mean;
+            all[favour] += result.all.mean;
+            last[favour] += result.classes.back().mean;
         }
     }
-    EXPECT_LT(all["1048576"], 0.97 * all["0"]);
-    EXPECT_LT(last["1048576"], 0.95 * last["0"]);
+    EXPECT_LT(all["60"], 0.97 * all["0"]);
+    EXPECT_LT(last["60"], 0.95 * last["0"]);
 }
 
 /// Users who are always backlogged at the gateway, on the field trial's link of 2 Mbit/s.
@@ -214,10 +232,10 @@ TEST_P(AccessOrder, ALargeResponseOfTheLastClassIsNeverWithoutServiceForLong)
     EXPECT_GT(longest(NoDecay, 4), 30);
 }
 
-/// A lesson begins: everybody gets a first response, and from then on users of different classes share by weight.
-TEST_P(AccessOrder, ACrowdThatComesAtOnceSharesByWeight)
+/// A lesson begins: new users do not pay for the bytes that one user of their class received before.
+TEST_P(AccessOrder, ACrowdHasItsShareAfterFiveSecondsWhateverOneOfItsClassHadBefore)
 {
-    Scene scene(Default, GetParam());
+    Scene scene(NoFavour, GetParam()); // favour= would let short bursts pass whatever the weights
     scene.keepAsking({2, "early", 2, Endless, Endless});
     scene.keepAsking({0, "teacher", 1, 500, 100'000});
     scene.run(4);
@@ -234,9 +252,9 @@ TEST_P(AccessOrder, ACrowdThatComesAtOnceSharesByWeight)
     };
     crowd(2, Pupils);
     crowd(0, Teachers);
-    scene.run(30);
+    scene.run(5); // afterwards the initial service out of turn of either class is made up for
     const double pupils = had(2, Pupils), teachers = had(0, Teachers);
-    scene.run(30);
+    scene.run(10);
     const double pupilsHad = had(2, Pupils) - pupils, teachersHad = had(0, Teachers) - teachers;
     const double due = (Pupils + 1.0) / (Pupils + 1 + 4 * (Teachers + 1));
     EXPECT_NEAR(pupilsHad / (pupilsHad + teachersHad), due, 0.1 * due);

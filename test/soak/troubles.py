@@ -10,7 +10,7 @@ from fieldtrial.site.disturb import EFFECTS
 
 #: Lines of alternating configurations; each but the first differs from its predecessor in another part.
 CONFIGURATIONS = ((), ('msfrs_quantum 32 KB',), ('msfrs_arbiter msfq',), ('msfrs_arbiter drr', 'msfrs_quantum 8 KB'),
-                  ('msfrs_arbiter msf lead=0', 'msfrs_window reserve=0%'), ('msfrs_admission droptail',))
+                  ('msfrs_arbiter msf favour=0', 'msfrs_window reserve=0%'), ('msfrs_admission droptail',))
 #: (kind, duration in seconds, fraction of the rate) of the link's disturbances.
 LINK = (('rate', 20.0, 0.5), ('down', 8.0, None))
 #: s. Squid's master stops restarting a worker that exited five times within ten seconds of its start.

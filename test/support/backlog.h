@@ -28,7 +28,7 @@ inline RequestConfig TrialConfig(const bool paper)
         config.window.reserve = 0;
         config.window.target = 0.98;
         config.window.interval = 5 * Second;
-        config.arbiter = {"moa", {}};
+        config.arbiter = {"msf", {{"users", "fifo"}, {"wake", "paper"}}};
     }
     return config;
 }

@@ -30,7 +30,7 @@ struct Variant {
     std::string testName() const;  ///< letters, digits and '_' only, as GoogleTest requires
 };
 
-/// "msf lag=0" -> a scheduler with its settings
+/// "msf wake=paper" -> a scheduler with its settings
 Variant ParseVariant(const std::string &text, msfrs_kind kind = MSFRS_SCHED);
 
 /// Whether the build has that plugin; with --without-satellites only the core's are built.

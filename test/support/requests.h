@@ -44,7 +44,7 @@ private:
     RequestTest &test_;
 };
 
-/// Two classes 2:1, quanta of 1000 bytes, no reserve, no lead and no lag; start() sets W+.
+/// Two classes 2:1, quanta of 1000 bytes, no reserve, no lead, lag or service out of turn; start() sets W+.
 class RequestTest : public ::testing::Test {
 protected:
     RequestTest()
@@ -56,7 +56,7 @@ protected:
         config.quantum = 1000;
         config.window.law = WindowLaw::Paper; // so that the number of grants fills the window
         config.window.reserve = 0;
-        config.arbiter = {"msf", {{"lead", "0"}, {"ahead", "0"}, {"lag", "0"}}};
+        config.arbiter = {"msf", {{"ahead", "0"}, {"lag", "0"}, {"favour", "0"}}};
         config.maxWait = 60 * Second;
     }
     ~RequestTest() override;

@@ -84,6 +84,7 @@ bool LinkParty::adopt(const Schedule &schedule, msfrs_time)
 {
     heaviest_ = 0;
     for (const auto cls : schedule.engine().classes()) {
+        ledger_.served(cls->index, cls->name, AsRead(classes_[ledger::ClassKey(cls->name)]));
         heaviest_ = std::max(heaviest_, cls->weight);
     }
     return true;
@@ -121,7 +122,7 @@ void LinkParty::came(NamedFlow &flow, const int64_t bytes, const msfrs_time now)
         return;
     if (flow.party == 0) {
         const double weight = flow.cls->weight * flow.weight;
-        const auto number = ledger_.enterKey(key, weight, 0, 0);
+        const auto number = ledger_.enterKeys(ledger::ClassKey(flow.cls->name), key, weight, 0, 0);
         users_.push_back({&flow, number, weight, 0, 0, now, Never});
         flow.party = static_cast<uint32_t>(users_.size());
     }
@@ -137,6 +138,8 @@ void LinkParty::passed(NamedFlow &flow, const int64_t bytes, const msfrs_time wa
     const auto user = find(flow);
     if (!user)
         return;
+    // Packets dropped here are charged to their user, not to the others of the class.
+    classes_[ledger::ClassKey(flow.cls->name)] += static_cast<uint64_t>(bytes);
     if (waited >= patience())
         user->wanted = now;
 }
@@ -264,7 +267,7 @@ bool LinkParty::settle(Schedule &schedule, const msfrs_time now)
         users_.begin(), users_.end(), [now](const User &user) { return now - user.wanted < Wanting; }));
     ledger_.look(now);
     const auto held = places();
-    ledger_.say({held, waiting, queued.items, engine.least(), engine.virtualTime(), Quantum}, now);
+    ledger_.say({held, waiting, queued.items, static_cast<int64_t>(forwarded_), Quantum, held * Quantum}, now);
     ledger_.measured(ledger_.follow().value_or(SharedWindow{}),
                      {static_cast<double>(received_), static_cast<double>(forwarded_), false});
     if (!ledger_.settle(now))

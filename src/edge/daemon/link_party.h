@@ -107,6 +107,7 @@ private:
     const uint32_t slot_;
     SharedLedger ledger_;
     std::vector<User> users_;               ///< NamedFlow::party is an index here plus 1
+    std::map<uint64_t, uint64_t> classes_;  ///< bytes passed, by ledger::ClassKey()
     std::array<Other, ledger::Slots> others_{};
     std::vector<Rival> rivals_;
     Mean came_, passed_, lost_, light_;

@@ -11,9 +11,9 @@ namespace msfrs::share {
 namespace {
 
 constexpr std::string_view Magic = "MSFRSGW";
-constexpr char Version = 3;
-constexpr size_t HeadSize = 8 + 2 + 14 * 8, UserSize = 20;
-static_assert(MostMessage == HeadSize + MostUsers * UserSize);
+constexpr char Version = 2;
+constexpr size_t HeadSize = 8 + 4 + 14 * 8, ClassSize = 24, UserSize = 20;
+static_assert(MostMessage == HeadSize + MostClasses * ClassSize + MostUsers * UserSize);
 
 class Writer {
 public:
@@ -89,9 +89,10 @@ private:
 std::string EncodeMessage(const Sums &s)
 {
     Writer out;
-    const auto users = std::min(s.users.size(), MostUsers);
+    const auto classes = std::min(s.classes.size(), MostClasses), users = std::min(s.users.size(), MostUsers);
     out.bytes(Magic);
     out.number(static_cast<uint64_t>(Version), 1);
+    out.number(classes, 2);
     out.number(users, 2);
     for (const auto value : {s.life, s.number, s.config, s.places, s.waiting, s.queued})
         out.number(value);
@@ -101,6 +102,11 @@ std::string EncodeMessage(const Sums &s)
     for (const auto value : {s.limit, s.rate, s.utilisation})
         out.real(value);
     out.number(static_cast<uint64_t>(s.queue));
+    for (size_t n = 0; n < classes; ++n) {
+        out.number(s.classes[n].key);
+        out.number(s.classes[n].served);
+        out.real(s.classes[n].demand);
+    }
     for (size_t n = 0; n < users; ++n) {
         out.number(s.users[n].key);
         out.number(s.users[n].bytes);
@@ -127,10 +133,11 @@ std::optional<Sums> DecodeMessage(const std::string_view text, std::string &why)
     }
     Reader in(text.substr(Magic.size() + 1));
     Sums s;
-    const auto users = in.upTo("users", MostUsers, 2);
-    const auto size = HeadSize + users * UserSize;
+    const auto classes = in.upTo("classes", MostClasses, 2), users = in.upTo("users", MostUsers, 2);
+    const auto size = HeadSize + classes * ClassSize + users * UserSize;
     if (in.blamed().empty() && text.size() != size) {
-        why = "has " + std::to_string(text.size()) + " bytes; " + std::to_string(users) + " users take " + std::to_string(size);
+        why = "has " + std::to_string(text.size()) + " bytes; " + std::to_string(classes) + " classes and " +
+            std::to_string(users) + " users take " + std::to_string(size);
         return {};
     }
     if (in.blamed().empty()) {
@@ -148,6 +155,10 @@ std::optional<Sums> DecodeMessage(const std::string_view text, std::string &why)
         s.rate = in.real("rate", 0, MostRate);
         s.utilisation = in.real("utilisation", 0, MostUtilisation);
         s.queue = static_cast<int64_t>(in.upTo("queue", MostQueue));
+        for (size_t n = 0; n < classes; ++n) {
+            const auto key = in.key("a class"), served = in.number();
+            s.classes.push_back({key, served, in.real("demand of a class", 0, MostDemand)});
+        }
         for (size_t n = 0; n < users; ++n) {
             const auto key = in.key("a user"), bytes = in.number();
             const auto waiting = static_cast<uint16_t>(in.number(2)), items = static_cast<uint16_t>(in.number(2));

@@ -2,15 +2,16 @@
 /// \file
 /// The message of a gateway to the others of its link.
 ///
-/// Format, version 3; all numbers little-endian, a real number is the bits of an IEEE double:
+/// Format, version 2; all numbers little-endian, a real number is the bits of an IEEE double:
 ///
 ///     8 bytes   "MSFRSGW" and the version, a byte
-///     2         users (at most MostUsers)
+///     2, 2      classes (at most MostClasses), users (at most MostUsers)
 ///     6 x 8     life, number, config, places, waiting, queued
 ///     8         demand (real)
 ///     3 x 8     received, own, metered
 ///     3 x 8     limit, rate, utilisation (real)
 ///     8         queue
+///     24 each   a class: key, served, demand (real)
 ///     20 each   a user: key, bytes, waiting (2), items (2)
 ///
 /// The content was written by another machine: DecodeMessage() refuses messages of a wrong length and values outside
@@ -25,6 +26,13 @@
 #include <vector>
 
 namespace msfrs::share {
+
+/// Service and demand of one class, over the parties of a gateway.
+struct ClassSums {
+    uint64_t key = 0;    ///< ledger::ClassKey(), not 0
+    uint64_t served = 0; ///< bytes charged, increasing
+    double demand = 0;   ///< 0 to MostDemand
+};
 
 /// Bytes charged to a user at a gateway.
 struct UserSums {
@@ -48,16 +56,17 @@ struct Sums {
     double rate = 0;       ///< C in bit/s, 0 (unknown) to MostRate
     double utilisation = 0; ///< U, 0 to MostUtilisation
     int64_t queue = 0;     ///< q*, ns, 0 (unknown) to MostQueue
+    std::vector<ClassSums> classes;
     std::vector<UserSums> users; ///< users with recent service, most first
 };
 
 /// A longer list is cut when it is sent. Receivers ignore a message beyond any of these bounds, and log it.
-constexpr size_t MostUsers = 512, MostMessage = 122 + MostUsers * 20; ///< bytes
+constexpr size_t MostClasses = 32, MostUsers = 512, MostMessage = 124 + MostClasses * 24 + MostUsers * 20; ///< bytes
 constexpr uint64_t MostPlaces = 1 << 20, MostWaiting = uint64_t{1} << 32;
 constexpr int64_t MostQueue = 3'600'000'000'000; ///< ns
 constexpr double MostDemand = 1e12, MostRate = 1e13, MostUtilisation = 1e3;
 
-/// \param sums within its ranges; surplus users are left out
+/// \param sums within its ranges; surplus classes or users are left out
 std::string EncodeMessage(const Sums &sums);
 
 /// \returns nothing if the message is invalid, with the reason in `why`, in characters that a terminal can show

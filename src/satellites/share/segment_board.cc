@@ -50,6 +50,8 @@ Sums SegmentBoard::local(const int64_t now)
     Sums sums;
     uint64_t local = 0;
     parties_ = 0;
+    for (auto &[key, cls] : classes_)
+        cls.demand = 0;
     bool led = false, metered = false;
     for (uint32_t n = 0; segment_ && n < Slots; ++n) {
         const auto &slot = segment_->slots[n];
@@ -61,13 +63,10 @@ Sums SegmentBoard::local(const int64_t now)
         ++parties_;
         auto &followed = followed_[n];
         if (followed.epoch != reading->epoch) {
-            followed = {reading->epoch, figures->received, figures->own};
+            followed = {reading->epoch, figures->received, figures->own, {}};
             local_ &= ~Bit(n); // the content of its columns is meaningless, too
         }
-        sums.places += reading->places;
-        sums.waiting += reading->waiting;
-        sums.queued += reading->queued;
-        sums.demand += reading->demand;
+        addParty(slot, *reading, followed, sums);
         Follow(own_, followed.own, figures->own);
         // All parties of the machine have the same interface count: the first one is enough.
         uint64_t again = 0;
@@ -89,10 +88,32 @@ Sums SegmentBoard::local(const int64_t now)
     sums.demand = std::min(sums.demand, MostDemand);
     sums.received = received_;
     sums.own = own_;
+    for (const auto &[key, cls] : classes_)
+        sums.classes.push_back({key, cls.served, std::min(cls.demand, MostDemand)});
     if (segment_)
         addUsers(local, now, sums);
     local_ = local;
     return sums;
+}
+
+void SegmentBoard::addParty(const ledger::Slot &slot, const ledger::SlotReading &reading, Followed &followed,
+                            Sums &sums)
+{
+    sums.places += reading.places;
+    sums.waiting += reading.waiting;
+    sums.queued += reading.queued;
+    sums.demand += reading.demand;
+    for (const auto &cls : slot.classes) {
+        const auto key = cls.key.load(Relaxed), served = cls.served.load(Relaxed);
+        const double demand = ledger::Real(cls.demand.load(Relaxed));
+        // Whatever is in the segment, keep no more classes than a message holds.
+        if (key == 0 || !(demand >= 0 && demand <= MostDemand) ||
+            (classes_.size() == MostClasses && !classes_.count(key)))
+            continue;
+        auto &sum = classes_[key];
+        sum.demand += demand;
+        Follow(sum.served, followed.served.emplace(key, served).first->second, served);
+    }
 }
 
 uint64_t SegmentBoard::look(User &user, const ledger::User &entry, const uint64_t counted) const

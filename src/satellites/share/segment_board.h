@@ -39,6 +39,7 @@ private:
     /// Previous counts of a slot, from which their growth is computed.
     struct Followed {
         uint64_t epoch = 0, received = 0, own = 0;
+        std::map<uint64_t, uint64_t> served; ///< by keys of classes
     };
     struct User {
         uint32_t entry = 0; ///< in the table
@@ -58,6 +59,7 @@ private:
         std::unordered_map<uint64_t, Guest> guests; ///< by keys
     };
 
+    void addParty(const ledger::Slot &, const ledger::SlotReading &, Followed &, Sums &);
     void addUsers(uint64_t local, int64_t now, Sums &);
     /// \returns its bytes since the last call
     uint64_t look(User &, const ledger::User &entry, uint64_t counted) const;
@@ -67,6 +69,7 @@ private:
     ledger::Segment *segment_ = nullptr;
     std::vector<Other> others_;
     std::array<Followed, ledger::Slots> followed_;
+    std::map<uint64_t, ClassSums> classes_; ///< by keys: current demand, bytes served since the start
     std::unordered_map<uint64_t, User> users_;
     uint64_t received_ = 0, own_ = 0;
     uint64_t local_ = 0; ///< slots of local parties at the latest call, one bit each

@@ -27,6 +27,14 @@ uint64_t Growth(const uint64_t before, const uint64_t after)
     return growth < MostGrowth ? growth : 0;
 }
 
+double Served(const Sums &s)
+{
+    uint64_t sum = 0;
+    for (const auto &c : s.classes)
+        sum += c.served;
+    return static_cast<double>(sum);
+}
+
 } // namespace
 
 const char *StoreStateText(const StoreState state)
@@ -69,7 +77,7 @@ const Sums &Sharing::local(const int64_t now)
 {
     if (now - localAt_ >= params_.interval / 2) {
         auto next = board_.local(now);
-        served_ += static_cast<double>(Growth(local_.own, next.own));
+        served_ += std::max(Served(next) - Served(local_), 0.0);
         local_ = std::move(next);
         localAt_ = now;
     }
@@ -158,7 +166,7 @@ void Sharing::heard(Other &other, const std::string &message, const int64_t now)
             other.received += added;
             other.own += std::min(added, Growth(other.last->own, sums->own));
             other.ahead = std::max(other.ahead - growth, 0.0);
-            other.served += static_cast<double>(Growth(other.last->own, sums->own));
+            other.served += std::max(Served(*sums) - Served(*other.last), 0.0);
         }
     } else {
         other.speed = other.ahead = 0;

@@ -367,7 +367,7 @@ RunParams ArmOf(RunParams run, const std::string &arm)
         run.config.window.interval = 5 * Second;
         run.config.window.reserve = 0;
         run.config.quantum = 0;
-        run.config.arbiter = {"moa", {}};
+        run.config.arbiter = {"msf", {{"wake", "paper"}, {"users", "fifo"}}};
     }
     return run;
 }

@@ -24,15 +24,15 @@ PROGRAM = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj')) /
 PATIENCE = 20.0
 PASSWORD = 'correct horse'
 
-MAGIC, VERSION = 0x4c5352464d534d01, 4
-HEADER, SLOT, SLOTS, USER, USERS = 64, 192, 64, 128, 65536
+MAGIC, VERSION = 0x4c5352464d534d01, 3
+HEADER, SLOT, SLOTS, USER, USERS = 64, 960, 64, 128, 65536
 DIRECTORY = 64 * 321 + 65536 * 64
 QUOTAS = 64 + 65536 // 8 + 256 * 64 + 65536 * 192
 SIZE = HEADER + SLOTS * SLOT + USERS * USER + DIRECTORY + QUOTAS
 WORKER, GATEWAY = 1, 3
-FIELDS = ('life', 'heartbeat', 'places', 'waiting', 'queued', 'least', 'virtual_time', 'demand', 'rank', 'received', 'metered',
-          'limit', 'own', 'rate', 'utilisation', 'pid', 'config')
-REALS = ('least', 'virtual_time', 'demand', 'limit', 'rate', 'utilisation')
+FIELDS = ('life', 'heartbeat', 'places', 'waiting', 'queued', 'tag', 'demand', 'rank', 'received', 'metered', 'limit',
+          'own', 'rate', 'utilisation', 'pid', 'config')
+REALS = ('tag', 'demand', 'limit', 'rate', 'utilisation')
 _number = itertools.count(1)
 
 
@@ -62,6 +62,16 @@ class Slot:
     def set(self, **fields):
         for name, value in fields.items():
             self._words[self._at + FIELDS.index(name)] = bits(value) if name in REALS else int(value)
+
+    def set_class(self, n, key, served, demand):
+        at = self._at + len(FIELDS) + 3 * n
+        self._words[at + 1], self._words[at + 2], self._words[at] = served, bits(demand), key
+
+    @property
+    def classes(self):
+        at = self._at + len(FIELDS)
+        rows = (self._words[at + 3 * n:at + 3 * n + 3] for n in range(32))
+        return {row[0]: (row[1], real(row[2])) for row in rows if row[0]}
 
     @property
     def kind(self):

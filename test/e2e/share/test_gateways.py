@@ -141,9 +141,9 @@ def test_what_is_no_message_is_ignored(host, store, make):
     a = make('a', 'b').start()
     a.says('gateway b: has not reported yet')
     for value, said in ((b'garbage\x1b[2J', 'it is not a message of msfrs-share'),
-                        (b'MSFRSGW\x04', 'it has version 4, not 3: another msfrs-share wrote it'),
-                        (b'MSFRSGW\x03' + bytes(100), 'it has 108 bytes, less than the 122 of a head'),
-                        (b'MSFRSGW\x03' + bytes(12_000_000), 'it has 10363 bytes; 0 users take 122')):
+                        (b'MSFRSGW\x03', 'it has version 3, not 2: another msfrs-share wrote it'),
+                        (b'MSFRSGW\x02' + bytes(100), 'it has 108 bytes, less than the 124 of a head'),
+                        (b'MSFRSGW\x02' + bytes(12_000_000), 'it has 11133 bytes; 0 classes and 0 users take 124')):
         store.do('SET', 'msfrs:test:b', value)
         a.says(f'gateway b: its message is ignored: {said}')
     store.do('DEL', 'msfrs:test:b')

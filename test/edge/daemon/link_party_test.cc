@@ -47,6 +47,8 @@ protected:
         edge.now = 1000 * Second;
         const auto log = [](int, const std::string &) {};
         squid = std::make_unique<SharedLedger>(*segment, PartyParams{}, log, edge.now);
+        squid->served(0, "gold", 0);
+        squid->served(1, "bronze", 0);
         settleSquid();
         edge.path.join(std::make_unique<LinkParty>(*segment, log, edge.now), edge.now);
     }
@@ -64,7 +66,7 @@ protected:
         for (auto &u : users)
             u.elsewhere += squid->exchange(u.number, u.bytes, 0, u.items);
         squid->look(edge.now);
-        squid->say({3, waits, waits, 0, 0, 16384}, edge.now);
+        squid->say({3, waits, waits, 0, 16384, 3 * 16384}, edge.now);
         squid->settle(edge.now);
         squid->look(edge.now + 2 * Ms);
         answers.answer(edge.now, [](const ledger::IpBits &address) {

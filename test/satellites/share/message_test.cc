@@ -28,6 +28,7 @@ Sums Example()
     s.rate = 2e7;
     s.utilisation = 0.99;
     s.queue = 40'000'000;
+    s.classes = {{1, 100, 0.5}, {UINT64_MAX, 0, 2}};
     s.users = {{3, 1000, 65535, 9}, {4, 5, 0, 0}};
     return s;
 }
@@ -44,7 +45,7 @@ void PutNumber(std::string &text, const size_t at, const uint64_t value)
     for (size_t n = 0; n < 8; ++n)
         text[at + n] = static_cast<char>(value >> 8 * n & 0xff);
 }
-constexpr size_t Life = 10, Places = Life + 24, Demand = Life + 48, Metered = Demand + 24, Limit = Metered + 8;
+constexpr size_t Life = 12, Places = Life + 24, Demand = Life + 48, Metered = Demand + 24, Limit = Metered + 8;
 
 TEST(ShareMessage, ComesBackAsItWas)
 {
@@ -66,6 +67,9 @@ TEST(ShareMessage, ComesBackAsItWas)
     EXPECT_EQ(read->rate, s.rate);
     EXPECT_EQ(read->utilisation, s.utilisation);
     EXPECT_EQ(read->queue, s.queue);
+    ASSERT_EQ(read->classes.size(), 2u);
+    EXPECT_EQ(read->classes[1].key, UINT64_MAX);
+    EXPECT_EQ(read->classes[1].demand, 2);
     ASSERT_EQ(read->users.size(), 2u);
     EXPECT_EQ(read->users[0].waiting, 65535);
     EXPECT_EQ(read->users[0].items, 9);
@@ -76,6 +80,7 @@ TEST(ShareMessage, ComesBackAsItWas)
 TEST(ShareMessage, IsBounded)
 {
     auto s = Example();
+    s.classes.assign(MostClasses + 1, {1, 1, 1});
     s.users.assign(MostUsers + 1, {1, 1, 1, 1});
     const auto text = EncodeMessage(s);
     EXPECT_EQ(text.size(), MostMessage);
@@ -88,11 +93,11 @@ TEST(ShareMessage, GarbageIsRefused)
     const auto good = EncodeMessage(Example());
     EXPECT_EQ(Refused(""), "is not a message of msfrs-share");
     EXPECT_EQ(Refused("another type"), "is not a message of msfrs-share");
-    EXPECT_EQ(Refused(good.substr(0, 50)), "has 50 bytes, less than the 122 of a head");
-    EXPECT_EQ(Refused(good + "x"), "has 163 bytes; 2 users take 162");
+    EXPECT_EQ(Refused(good.substr(0, 50)), "has 50 bytes, less than the 124 of a head");
+    EXPECT_EQ(Refused(good + "x"), "has 213 bytes; 2 classes and 2 users take 212");
     auto other = good;
-    other[7] = 2;
-    EXPECT_EQ(Refused(other), "has version 2, not 3: another msfrs-share wrote it");
+    other[7] = 3;
+    EXPECT_EQ(Refused(other), "has version 3, not 2: another msfrs-share wrote it");
     for (size_t n = 0; n < good.size(); ++n)
         EXPECT_NE(Refused(good.substr(0, n)), "accepted");
 }
@@ -116,10 +121,10 @@ TEST(ShareMessage, FiguresOutsideTheirRangesAreRefused)
     EXPECT_EQ(number(Places, MostPlaces), "accepted");
     EXPECT_EQ(number(Places, MostPlaces + 1), "places 1048577: allowed are 0 to 1048576");
     EXPECT_EQ(number(Metered, 2), "metered 2: allowed are 0 to 1");
-    EXPECT_EQ(number(122, 0), "a user without a key");
+    EXPECT_EQ(number(124, 0), "a class without a key");
     auto many = EncodeMessage(Example());
-    many[9] = 2; // 512 users and 2
-    EXPECT_EQ(Refused(many), "users 514: allowed are 0 to 512");
+    many[9] = 1; // 256 classes and 2
+    EXPECT_EQ(Refused(many), "classes 258: allowed are 0 to 32");
 }
 
 } // namespace

@@ -31,6 +31,13 @@ protected:
 
     OwnSlot worker(const uint32_t number) { return OwnSlot(*segment, number, Kind::Worker, now); }
 
+    static void Charge(OwnSlot &slot, const uint32_t n, const uint64_t key, const uint64_t bytes, const double demand)
+    {
+        auto &cls = slot->classes[n];
+        Set(cls.key, key);
+        Set(cls.served, cls.served.load() + bytes);
+        SetReal(cls.demand, demand);
+    }
     void charge(const OwnSlot &slot, const uint64_t key, const uint64_t bytes, const uint64_t waiting,
                 const uint64_t items)
     {
@@ -69,12 +76,13 @@ TEST_F(ShareBoard, SumsOfTheLocalParties)
         SetReal((*slot)->rate, 2e7);
         Set((*slot)->metered, 1);
         Set((*slot)->received, 1000);
+        Charge(*slot, 0, 77, 100, 1.5);
     }
     board.local(now); // counters are tracked from here on
     for (auto *const slot : {&first, &second}) {
         Set((*slot)->received, 5000); // the interface's counter: the same for both
         Set((*slot)->own, 300);
-        SetReal((*slot)->demand, 1.5);
+        Charge(*slot, 0, 77, 1000, 1.5);
     }
     const auto sums = board.local(now);
     EXPECT_EQ(board.parties(), 2u);
@@ -86,6 +94,9 @@ TEST_F(ShareBoard, SumsOfTheLocalParties)
     EXPECT_EQ(sums.rate, 2e7);
     EXPECT_EQ(sums.received, 4000u);
     EXPECT_EQ(sums.own, 600u);
+    ASSERT_EQ(sums.classes.size(), 1u);
+    EXPECT_EQ(sums.classes[0].served, 2000u);
+    EXPECT_EQ(sums.classes[0].demand, 3);
 }
 
 /// Counters never decrease, even if a party ends, returns, or another one measures.
@@ -99,6 +110,7 @@ TEST_F(ShareBoard, CountsGrowWhoeverLives)
         board.local(now);
         Set(first->received, 1000);
         Set(second->received, 1000);
+        Charge(first, 0, 77, 500, 1);
         EXPECT_EQ(board.local(now).received, 1000u);
     }
     Set(second->received, 3000);
@@ -171,6 +183,7 @@ Sums Other()
     s.limit = 9;
     s.rate = 1e7;
     s.utilisation = 0.9;
+    s.classes = {{77, 5000, 2}};
     s.users = {{2001, 10'000, 7, 9}, {2002, 500, 0, 0}};
     return s;
 }

@@ -96,11 +96,13 @@ TEST_F(ShareGateways, OneSeesTheOtherWithin300Milliseconds)
     const auto before = b.seen().received;
     Wants(a, 2, 3, 0);
     a.board.sums.received = 5000;
+    a.board.sums.classes = {{77, 900, 2}};
     a.board.sums.users = {{55, 1000, 1, 1}};
     run(300 * Ms);
     EXPECT_EQ(b.seen().places, 3u);
     EXPECT_EQ(b.seen().demand, 2);
     EXPECT_EQ(b.seen().received - before, 5000u);
+    EXPECT_EQ(b.seen().classes.at(0).served, 900u);
     EXPECT_EQ(b.seen().users.at(0).key, 55u);
     EXPECT_EQ(b.said, (std::vector<std::string>{"store: answers", "gateway a: is present"}));
 }
@@ -197,10 +199,11 @@ TEST_F(ShareGateways, BytesOfAnOutageAreNotHeldAgainstUs)
 {
     Wants(a, 1, 4, 100);
     Wants(b, 1, 4, 100);
+    a.board.sums.classes = b.board.sums.classes = {{77, 0, 1}};
     run(S);
     server.refuses = true;
     for (int n = 0; n < 15; ++n) {
-        a.board.sums.own += 100'000;
+        a.board.sums.classes[0].served += 100'000;
         run(100 * Ms);
     }
     EXPECT_EQ(a.sharing->report(now).state, StoreState::Last);
@@ -212,11 +215,12 @@ TEST_F(ShareGateways, BytesGoOnWhileNewsAreOverdue)
 {
     Wants(a, 1, 4, 100);
     Wants(b, 1, 4, 100);
+    a.board.sums.classes = b.board.sums.classes = {{77, 0, 1}};
     const auto carry = [this](const int tenths) {
         for (int n = 0; n < tenths; ++n) {
             b.board.sums.received += 50'000;
-            a.board.sums.own += 50'000;
-            b.board.sums.own += 50'000;
+            a.board.sums.classes[0].served += 50'000;
+            b.board.sums.classes[0].served += 50'000;
             run(100 * Ms);
         }
     };
@@ -291,7 +295,7 @@ TEST_F(ShareGateways, BeforeAnythingIsHeardTheStaticShareHolds)
 TEST_F(ShareGateways, WhatIsNoMessageIsIgnoredAndSaidOnce)
 {
     run(3 * S);
-    for (const auto *const text : {"garbage", "MSFRSGW\x04 of the future"}) {
+    for (const auto *const text : {"garbage", "MSFRSGW\x03 of the future"}) {
         for (const auto end = now + 4 * S; now < end; now += Ms) {
             server.left["b"] = {text, now};
             a.step(now);
@@ -301,7 +305,7 @@ TEST_F(ShareGateways, WhatIsNoMessageIsIgnoredAndSaidOnce)
     EXPECT_EQ(a.said, (std::vector<std::string>{
         "store: answers", "gateway b: is present",
         "gateway b: its message is ignored: it is not a message of msfrs-share",
-        "gateway b: its message is ignored: it has version 4, not 3: another msfrs-share wrote it"}));
+        "gateway b: its message is ignored: it has version 3, not 2: another msfrs-share wrote it"}));
     EXPECT_GT(a.sharing->report(now).others.at(0).refused, 10u);
     run(S);
     EXPECT_EQ(a.said.back(), "gateway b: is present");
