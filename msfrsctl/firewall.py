@@ -200,7 +200,7 @@ def _blocked(copy, link, dropped, probes):
     passes = bool(raw) and all(result['answered'] for result in copy.send(probes, raw))
     of_nft = raw == shown and raw.startswith('nft ')
     edit = [family, table, chain, raw.partition("'")[2].rstrip("'")] if of_nft else None
-    of = f' of ip{"6" if family == "ip6" else ""}tables-legacy' if kind else ''
+    of = f' of {_tool(family)}{kind}' if kind else ''
     return Blocked(link, tcp, f'"{rule}"', f'chain {chain} of table {family} {table}{of}', shown if passes else '',
                    lasting, undo, edit)
 
@@ -216,6 +216,10 @@ def edited(text, family, table, chain, rule):
         return None
     at = found[0].end()
     return f'{text[:at]}{found[0]["indent"]}{rule}\n{text[at:]}'
+
+
+def _tool(family):
+    return 'ip6tables' if family == 'ip6' else 'iptables'
 
 
 def _line(copy, link, family, table, chain, kind=''):
@@ -241,7 +245,7 @@ def _line(copy, link, family, table, chain, kind=''):
     if kind and table != 'filter':      # before the users' connections are redirected, or after
         return '', '', '', ''
     if kind or (family, chain) in (('ip', 'INPUT'), ('ip6', 'INPUT')):      # which calls chains of other names
-        tool = ('iptables' if family == 'ip' else 'ip6tables') + kind
+        tool = _tool(family) + kind
         match = f'-i {link} -p tcp -m multiport --dports {comma}' + ('' if redirect else ' -m mark --mark 0x100/0x100')
         command = f'{tool} -I INPUT {match} -j ACCEPT'
         if copy.has('ufw-'):

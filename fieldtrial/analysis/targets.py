@@ -221,7 +221,9 @@ def worst_class(statistic, size=None):
 
 def pages(name=None, http3=False, statistic=mean):
     """Figure of two arms: page load time of one class, as for latency(); `http3`: only of users who speak it."""
-    return lambda ours, other: _relative(statistic, *(side.page_sample(_class(name, side), http3) for side in (ours, other)))
+    def measure(ours, other):
+        return _relative(statistic, *(side.page_sample(_class(name, side), http3) for side in (ours, other)))
+    return measure
 
 
 def of_both(value, form):

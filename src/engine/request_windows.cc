@@ -76,10 +76,11 @@ RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const NamedF
     return {looked.weights + (counted ? of.cls->weight - of.uses : 0), counted ? of.responses : 0};
 }
 
-/// Max-min fair shares: a user of weight w whose responses are expected to bring x bytes/s, less than its share s,
-/// leaves the rest to others and counts with w x / s, by the share of the previous look (C alone, if nobody used any).
-/// A user who waits would take more, and counts with w. So neither streams nor servers that are silent shorten the
-/// windows of others. Looks at all in service: with many, the more seldom, so that a read costs the same at any rate.
+/// Max-min fair shares. If the responses of a user of weight w are expected to bring x bytes/s, less than its share s,
+/// the user counts with weight w x / s, and the others divide the rest. s is the share as of the previous pass, or all
+/// of C if no user used any. A user with a waiting request can use more than it has, and counts with w. So streams and
+/// silent servers do not shorten the windows of other users. A pass visits every response in service; the more there
+/// are, the more reads pass between two of them, so that the cost of a read does not grow.
 void RequestScheduler::Impl::lookAtReceivers()
 {
     const double before = looked.weights;
@@ -177,7 +178,8 @@ int64_t RequestScheduler::Impl::inFlight(const Request &r) const
 /// \param most what it may bring in a round trip
 int64_t RequestScheduler::Impl::expected(const Request &r, const int64_t most, const msfrs_time now) const
 {
-    return capacity ? most : r.arrivals.expected(most, now); // a slower link delays answers: nothing more may be released
+    // With rate=auto a link that becomes slower delays responses: that must not let more be released.
+    return capacity ? most : r.arrivals.expected(most, now);
 }
 
 void RequestScheduler::Impl::book(Request &r, const msfrs_time now)

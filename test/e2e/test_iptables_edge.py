@@ -231,7 +231,7 @@ def test_no_empty_table_is_left_on_a_clean_system(gateway):
 @pytest.mark.parametrize('first', ('edge', 'squid'))
 @pytest.mark.parametrize('last', ('edge', 'squid'))
 def test_no_empty_table_is_left_by_both(gateway, first, last):
-    """A table of both is removed by the last that goes, whoever made it."""
+    """Both scripts use the same tables. The script that is taken down last removes them, also those that the other made."""
     ups, downs = {'edge': lambda: edge_up(gateway), 'squid': lambda: up(gateway)}, {
         'edge': lambda: edge_down(gateway), 'squid': lambda: down(gateway)}
     other = {'edge': 'squid', 'squid': 'edge'}
